@@ -1,0 +1,1 @@
+"""Thin adapters to the tools people generate text with."""

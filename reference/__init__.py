@@ -1,0 +1,1 @@
+"""Plain-Python oracles: slow and obviously right."""

@@ -1,0 +1,38 @@
+"""Constrained decoding over large finite sets: exact token masks, whatever the size of the set."""
+
+from __future__ import annotations
+
+from .automaton import Automaton
+from .bitmask import TokenBitmask, allocate_token_bitmask
+from .choices import choices
+from .constraint import Constraint, compile
+from .errors import (
+    EmptyConstraintError,
+    TokenNotAllowedError,
+    TrieautoError,
+    UnreachableValueError,
+    UnsupportedError,
+    VocabularyError,
+)
+from .matcher import Matcher, fill_next_token_bitmasks
+from .vocabulary import Vocabulary
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Automaton",
+    "Constraint",
+    "EmptyConstraintError",
+    "Matcher",
+    "TokenBitmask",
+    "TokenNotAllowedError",
+    "TrieautoError",
+    "UnreachableValueError",
+    "UnsupportedError",
+    "Vocabulary",
+    "VocabularyError",
+    "allocate_token_bitmask",
+    "choices",
+    "compile",
+    "fill_next_token_bitmasks",
+]

@@ -1,0 +1,160 @@
+"""A language over bytes as a deterministic automaton: knows nothing of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import UnsupportedError, shorten
+from .kernels.trie import parents_of_trie
+from .kernels.walk import state_after
+
+PrefixSpace = Literal["none", "optional", "required"]
+SPACE = 0x20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SortedValues:
+    """The values of a set in the order of their bytes, and where in the trie each ends.
+
+    Attributes:
+        given: the values as the caller gave them, duplicates included.
+        order: int32[K], the distinct values' places in ``given``, sorted by bytes.
+        terminals: int32[K], the state at which each ends, ascending.
+        subtree_ends: int32[N], one past the last state below each state of the trie.
+    """
+
+    given: Sequence[str | bytes]
+    order: npt.NDArray[np.int32]
+    terminals: npt.NDArray[np.int32]
+    subtree_ends: npt.NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, rank: int) -> str | bytes:
+        return self.given[self.order[rank]]
+
+    def ending_at(self, state: int) -> str | bytes:
+        """The value whose last byte leads to an accepting state. O(log K)."""
+        return self[int(np.searchsorted(self.terminals, state))]
+
+    def below(self, state: int) -> tuple[int, int]:
+        """The ranks ``first, last`` (exclusive) of the values whose ends lie at or below a state. O(log K)."""
+        terminals = self.terminals
+        first, last = np.searchsorted(terminals, (state, self.subtree_ends[state]))
+        return int(first), int(last)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Automaton:
+    """A deterministic automaton over bytes, every state of which can reach the end. Immutable, thread-safe.
+
+    Built by ``choices``. The arrays follow one of two layouts (see ``kernels.edges``):
+    a trie (``targets`` is empty), or edge lists.
+
+    Attributes:
+        labels: uint8, the byte of each edge.
+        links: int32, where a state's edges are.
+        targets: int32, where each edge leads; empty for a trie, whose edges are the states they lead to.
+        accepting: uint8[N], 1 where the string may end.
+        start: the state before the first byte.
+        values: the set's values, if this is a set; they begin at state 0.
+    """
+
+    labels: npt.NDArray[np.uint8]
+    links: npt.NDArray[np.int32]
+    targets: npt.NDArray[np.int32]
+    accepting: npt.NDArray[np.uint8]
+    start: int
+    values: SortedValues | None = None
+
+    @property
+    def num_states(self) -> int:
+        """Number of states; for a set, one more than the number of distinct nonempty prefixes."""
+        return len(self.accepting)
+
+    @property
+    def is_trie(self) -> bool:
+        """Whether the arrays are laid out as a trie, each state with one way in."""
+        return len(self.targets) == 0
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the language has finitely many strings."""
+        return self.values is not None
+
+    def accepts(self, string: str | bytes) -> bool:
+        """Whether a whole string is in the language. O(bytes)."""
+        data = string.encode() if isinstance(string, str) else string
+        state = state_after(self.labels, self.links, self.targets, self.start, np.frombuffer(data, np.uint8))
+        return bool(state >= 0 and self.accepting[state])
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all arrays, in bytes, without the caller's values themselves."""
+        arrays = [self.labels, self.links, self.targets, self.accepting]
+        if self.values is not None:
+            arrays += [self.values.order, self.values.terminals]
+            if self.values.subtree_ends is not self.links:
+                arrays.append(self.values.subtree_ends)
+        return sum(array.nbytes for array in arrays) + (0 if self.values is None else 8 * len(self.values.given))
+
+    def __repr__(self) -> str:
+        what = "automaton" if self.values is None else f"set of {len(self.values):,} values"
+        return f"<Automaton: {what}, {self.num_states:,} states>"
+
+
+def with_prefix_space(automaton: Automaton, prefix_space: PrefixSpace) -> Automaton:
+    """The automaton of the strings of a set with a space before them: before all, or before any.
+
+    One state is added, the new start (the last state); the others keep their numbers. O(states).
+
+    Raises:
+        UnsupportedError: "optional" for a set in which some values begin with a space, so that text after a space
+            could belong to two values at once.
+    """
+    if prefix_space == "none":
+        return automaton
+    values = automaton.values
+    if values is None or not automaton.is_trie:
+        raise UnsupportedError(f"prefix_space={prefix_space!r} is for sets; put the space into the pattern instead")
+    children = _children(automaton, 0)
+    if prefix_space == "optional" and any(automaton.labels[child] == SPACE for child in children):
+        raise _ambiguous_space(values)
+    num_states = automaton.num_states
+    degrees = np.zeros(num_states + 2, np.int32)
+    parents = parents_of_trie(automaton.links)
+    degrees[1 : num_states + 1] = np.bincount(parents, minlength=num_states)
+    own_edges = [(SPACE, 0)]
+    if prefix_space == "optional":
+        own_edges = sorted(own_edges + [(int(automaton.labels[child]), child) for child in children])
+    degrees[num_states + 1] = len(own_edges)
+    # A stable sort by parent keeps each parent's children in ascending order.
+    by_parent = np.argsort(parents, kind="stable").astype(np.int32) + np.int32(1)
+    labels = np.concatenate([automaton.labels[by_parent], np.array([b for b, _ in own_edges], np.uint8)])
+    targets = np.concatenate([by_parent, np.array([t for _, t in own_edges], np.int32)])
+    accepts_empty = automaton.accepting[0] if prefix_space == "optional" else np.uint8(0)
+    accepting = np.append(automaton.accepting, accepts_empty).astype(np.uint8)
+    return Automaton(labels, np.cumsum(degrees, dtype=np.int32), targets, accepting, num_states, values)
+
+
+def _children(automaton: Automaton, state: int) -> list[int]:
+    children = []
+    child, end = state + 1, int(automaton.links[state])
+    while child < end:
+        children.append(child)
+        child = int(automaton.links[child])
+    return children
+
+
+def _ambiguous_space(values: SortedValues) -> UnsupportedError:
+    first = next(values[rank] for rank in range(len(values)) if values[rank][:1] in (" ", b" "))
+    return UnsupportedError(
+        f"the set holds {shorten(first)}, which begins with a space, so an optional space before a value would be "
+        "ambiguous: compile with prefix_space='none' or 'required'"
+    )

@@ -1,0 +1,95 @@
+"""Token bitmasks: int32[rows, ceil(size / 32)], bit ``i % 32`` of word ``i // 32`` set where token i is legal.
+
+The layout is XGrammar's, so that its functions, and the serving engines', apply our masks.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import TrieautoError
+from .kernels.matching import TRACKED_WORDS
+
+
+def allocate_token_bitmask(rows: int, size: int) -> npt.NDArray[np.int32]:
+    """An int32[rows, ceil(size / 32)] bitmask with every token allowed. ``torch.from_numpy`` shares its memory."""
+    return np.full((rows, (size + 31) // 32), -1, np.int32)
+
+
+class TokenBitmask:
+    """A bitmask that remembers which of its words are set, so that a fill writes only what changes.
+
+    Pass it in place of an array to ``fill_next_token_bitmask`` and ``fill_next_token_bitmasks``; read the masks in
+    ``array``. For vocabularies of 150,000 tokens this saves writing 19 KB for each mask. Nothing else may write to it,
+    so ``array`` is read-only. One thread at a time.
+
+    Attributes:
+        array: int32[rows, ceil(size / 32)], all zero at first.
+    """
+
+    def __init__(self, rows: int, size: int) -> None:
+        self._memory = np.zeros((rows, (size + 31) // 32), np.int32)
+        self._tracked = np.zeros((rows, TRACKED_WORDS + 1), np.int32)
+        self.array = self._memory.view()
+        self.array.flags.writeable = False
+        self.target = _target_of_array(self._memory)._replace(tracked_address=self._tracked.ctypes.data)
+
+
+class RowTarget(NamedTuple):
+    """Where the rows of a bitmask are: addresses and the stride in bytes, the width in words."""
+
+    address: int
+    rows: int
+    row_stride: int
+    row_words: int
+    tracked_address: int
+
+
+def _target_of_array(array: npt.NDArray[Any]) -> RowTarget:
+    if array.dtype != np.int32:
+        raise TrieautoError(f"a bitmask must be int32, not {array.dtype}")
+    if array.ndim not in (1, 2) or array.strides[-1] != 4 or 0 in array.shape:
+        raise TrieautoError(
+            f"a bitmask must be int32[rows, words] with contiguous rows, not of shape {array.shape}, strides {array.strides}"
+        )
+    if not array.flags.writeable:
+        raise TrieautoError("this bitmask is read-only (to fill a TokenBitmask, pass it and not its array)")
+    rows = 1 if array.ndim == 1 else array.shape[0]
+    stride = 0 if array.ndim == 1 else array.strides[0]
+    return RowTarget(array.ctypes.data, rows, stride, array.shape[-1], 0)
+
+
+def _find_target(bitmask: Any) -> RowTarget:
+    if isinstance(bitmask, np.ndarray):
+        return _target_of_array(bitmask)
+    if hasattr(bitmask, "data_ptr") and hasattr(bitmask, "numpy"):
+        if bitmask.device.type != "cpu":
+            raise TrieautoError(f"masks are filled on the CPU; this bitmask is on {bitmask.device}")
+        return _target_of_array(bitmask.numpy())
+    raise TrieautoError(f"a bitmask must be a numpy array, a torch tensor or a TokenBitmask, not {type(bitmask).__name__}")
+
+
+# The target of the bitmask filled last: an engine fills the same one at every step, and finding its address again
+# costs more than the mask does. Arrays cannot move while they are referenced; a tensor can, so its address is compared.
+_last: tuple[Any, RowTarget] = (lambda: None, RowTarget(0, 0, 0, 0, 0))
+
+
+def row_target(bitmask: Any) -> RowTarget:
+    """The memory of a bitmask.
+
+    Raises:
+        TrieautoError: not an int32 array of contiguous rows in the CPU's memory that can be written.
+    """
+    global _last
+    if type(bitmask) is TokenBitmask:
+        return bitmask.target
+    reference, target = _last
+    if reference() is bitmask is not None and (type(bitmask) is np.ndarray or bitmask.data_ptr() == target.address):
+        return target
+    target = _find_target(bitmask)
+    _last = (weakref.ref(bitmask), target)
+    return target

@@ -1,0 +1,89 @@
+"""Arrays kept on disk between processes: plain bytes under a digest, never pickled.
+
+A file is one line of JSON (format, key, the arrays' names, dtypes and shapes, a digest of what follows) and the
+arrays' bytes. It is written beside its place and moved there in one step, so that several processes may write at
+once. Whatever does not read as exactly that, for exactly this key, counts as absent and is written anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import math
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from .kernels.jit import cache_root
+
+logger = logging.getLogger("trieauto")
+FORMAT = "trieauto arrays 1"
+_DTYPES = {"uint8", "int32", "int64"}
+
+
+def _place(kind: str, key: str) -> Path | None:
+    root = cache_root()
+    return None if root is None else root / "vocabularies" / f"{key}-{kind}.bin"
+
+
+def load(kind: str, key: str) -> dict[str, npt.NDArray[np.generic]] | None:
+    """The arrays kept under this kind and key, or ``None`` if there are none that can be trusted."""
+    place = _place(kind, key)
+    if place is None:
+        return None
+    try:
+        with place.open("rb") as file:
+            header = json.loads(file.readline(65536))
+            payload = bytearray(file.read())  # so that the arrays over it are writable, like fresh ones
+        if header["format"] != FORMAT or header["kind"] != kind or header["key"] != key:
+            raise ValueError("it was made for something else")
+        if header["digest"] != hashlib.blake2b(payload, digest_size=16).hexdigest():
+            raise ValueError("its digest does not match its contents")
+        arrays: dict[str, npt.NDArray[np.generic]] = {}
+        position = 0
+        for name, dtype, shape in header["arrays"]:
+            if dtype not in _DTYPES:
+                raise ValueError(f"it holds an array of {dtype!r}")
+            count = math.prod(shape)
+            arrays[name] = np.frombuffer(payload, dtype, count, position).reshape(shape)
+            position += arrays[name].nbytes
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
+        logger.warning("trieauto: the cache file %s is being rebuilt: %s", place, error)
+        return None
+    return arrays
+
+
+def save(kind: str, key: str, arrays: dict[str, npt.NDArray[np.generic]]) -> None:
+    """Keep arrays (C order; uint8, int32 or int64) for later processes; does nothing where nothing is writable."""
+    place = _place(kind, key)
+    if place is None:
+        return
+    payload = b"".join(array.tobytes() for array in arrays.values())
+    header = {
+        "format": FORMAT,
+        "kind": kind,
+        "key": key,
+        "arrays": [[name, array.dtype.name, list(array.shape)] for name, array in arrays.items()],
+        "digest": hashlib.blake2b(payload, digest_size=16).hexdigest(),
+    }
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, temporary = tempfile.mkstemp(dir=place.parent, suffix=".tmp")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(json.dumps(header).encode() + b"\n")
+                file.write(payload)
+            os.replace(temporary, place)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:  # disk full, or the directory has gone: only speed is lost
+        logger.warning("trieauto: a cache file could not be kept: %s", error)

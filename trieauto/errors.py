@@ -1,0 +1,44 @@
+"""The errors trieauto raises: all of them are ``TrieautoError``, which is a ``ValueError``."""
+
+from __future__ import annotations
+
+
+class TrieautoError(ValueError):
+    """Base of every error of this library."""
+
+
+class EmptyConstraintError(TrieautoError):
+    """The set holds no value, or the vocabulary can spell none of them: nothing could ever be generated."""
+
+
+class UnsupportedError(TrieautoError):
+    """A tokenizer, value or option that this library cannot serve exactly; the message says which and why."""
+
+
+class UnreachableValueError(TrieautoError):
+    """Values that no sequence of the vocabulary's tokens can spell.
+
+    Attributes:
+        values: the values concerned, in sorted order.
+    """
+
+    def __init__(self, message: str, values: list[str | bytes]) -> None:
+        super().__init__(message)
+        self.values = values
+
+
+class VocabularyError(TrieautoError):
+    """A tokenizer or token list that does not make a usable vocabulary, or one that does not fit the model."""
+
+
+class TokenNotAllowedError(TrieautoError):
+    """A token that cannot be accepted here, or an id outside the vocabulary."""
+
+
+def shorten(value: object, limit: int = 80) -> str:
+    """``repr`` of a value for an error message, cut in the middle when longer than ``limit`` characters."""
+    text = repr(value[: 2 * limit]) if isinstance(value, (str, bytes)) and len(value) > 2 * limit else repr(value)
+    if len(text) <= limit:
+        return text
+    size = f" ({len(value):,} long)" if isinstance(value, (str, bytes)) else ""
+    return f"{text[: limit - 20]}…{text[-15:]}{size}"

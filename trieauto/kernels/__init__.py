@@ -1,0 +1,1 @@
+"""Every hot loop of the library, numba-jitted over plain arrays."""

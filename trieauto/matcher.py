@@ -1,0 +1,268 @@
+"""One sequence's way through a constraint."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .bitmask import RowTarget, row_target
+from .constraint import Constraint
+from .errors import TokenNotAllowedError, TrieautoError, shorten
+from .kernels.matching import (
+    DOES_NOT_FIT,
+    DONE,
+    RECORD_WORDS,
+    REFUSED,
+    TERMINATED,
+    accept,
+    fill_row,
+    fill_rows,
+    follow,
+    forced_bytes,
+    get_state,
+    has_continuation,
+    is_accepting,
+    row_tokens,
+    set_record,
+    set_state,
+)
+
+_CHUNK = 1024
+_free_records: list[int] = []
+_chunks: list[npt.NDArray[np.int64]] = []  # records never move and are never given back to the system
+
+_History = tuple[int, "_History"] | None
+
+
+def _new_record() -> int:
+    """The address of a record that nobody uses. Popping and appending are atomic, so no lock is needed."""
+    while True:
+        try:
+            return _free_records.pop()
+        except IndexError:
+            chunk = np.zeros((_CHUNK, RECORD_WORDS), np.int64)
+            _chunks.append(chunk)
+            _free_records.extend(range(chunk.ctypes.data, chunk.ctypes.data + chunk.nbytes, 8 * RECORD_WORDS))
+
+
+class Matcher:
+    """Which tokens are legal now, and what has been accepted so far. One for each sequence; one thread at a time.
+
+    Made by ``constraint.matcher()``. Its state is one number; the history is a chain of the earlier ones, shared with
+    forks and never changed.
+    """
+
+    __slots__ = ("_history", "_length", "_record", "constraint")
+
+    def __init__(self, constraint: Constraint) -> None:
+        self.constraint = constraint
+        self._record = _new_record()
+        self._history: _History = None
+        self._length = 0
+        set_record(self._record, constraint._descriptor_address, constraint.automaton.start)
+
+    def __del__(self) -> None:
+        record = getattr(self, "_record", None)
+        if record is not None:
+            _free_records.append(record)
+
+    # Masks
+
+    def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> None:
+        """Write the legal tokens into one row of a bitmask; the whole row, whatever was there.
+
+        Args:
+            bitmask: int32[rows, words] (or int32[words]) with words >= ceil(size / 32): a numpy array, a torch tensor
+                in the CPU's memory, or a ``TokenBitmask``. Bits beyond the vocabulary are cleared.
+            index: the row.
+
+        Raises:
+            TrieautoError: a bitmask of another kind, or too small.
+        """
+        target = row_target(bitmask)
+        while (state := fill_row(self._record, index, *target)) != DONE:
+            if state == DOES_NOT_FIT:
+                raise _does_not_fit(target, index, self.constraint)
+            self.constraint.make_ready(state)
+
+    def allowed_token_ids(self) -> npt.NDArray[np.int32]:
+        """The ids of all legal tokens, stop ids included: int32, ascending."""
+        row = np.empty(self.constraint.num_words, np.int32)
+        address = row.ctypes.data
+        while (state := fill_row(self._record, 0, address, 1, 0, len(row), 0)) != DONE:
+            self.constraint.make_ready(state)
+        tokens: npt.NDArray[np.int32] = row_tokens(row)
+        return tokens
+
+    # Tokens
+
+    def accept_token(self, token_id: int) -> bool:
+        """Take one token, if it is legal; otherwise nothing changes.
+
+        Returns:
+            Whether it was legal.
+
+        Raises:
+            TokenNotAllowedError: ``token_id`` is not an id of this vocabulary at all. O(bytes of the token).
+        """
+        before = accept(self._record, token_id)
+        if before == REFUSED:
+            self._check_id(token_id)
+            return False
+        self._history = (before, self._history)
+        self._length += 1
+        return True
+
+    def accept_tokens(self, token_ids: Iterable[int]) -> bool:
+        """Take several tokens one after the other, or none of them; whether they were taken."""
+        ids, states, count = self._follow(token_ids)
+        if count < len(ids):
+            return False
+        for state in states[:count].tolist():
+            self._history = (state, self._history)
+        self._length += count
+        set_state(self._record, states[count])
+        return True
+
+    def validate_tokens(self, token_ids: Iterable[int]) -> int:
+        """How many of these tokens could be accepted one after the other. Changes nothing."""
+        return self._follow(token_ids)[2]
+
+    def _follow(self, token_ids: Iterable[int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]:
+        ids = [self._check_id(token_id) for token_id in token_ids]
+        tokens = np.array(ids, np.int64)
+        states = np.empty(len(tokens) + 1, np.int64)
+        return tokens, states, int(follow(self._record, tokens, states))
+
+    def _check_id(self, token_id: int) -> int:
+        try:
+            checked = operator.index(token_id)
+        except TypeError:
+            raise TokenNotAllowedError(f"token id {shorten(token_id)} is not an integer") from None
+        size = self.constraint.vocabulary.size
+        if not 0 <= checked < size:
+            raise TokenNotAllowedError(f"token id {checked:,} is outside the vocabulary of {size:,} ids")
+        return checked
+
+    # Time travel
+
+    @property
+    def num_accepted(self) -> int:
+        """How many tokens have been accepted, a stop token included."""
+        return self._length
+
+    def rollback(self, num_tokens: int = 1) -> None:
+        """Take back the last tokens, a stop token included. O(num_tokens).
+
+        Raises:
+            TrieautoError: a negative number, or more than were accepted.
+        """
+        if not 0 <= num_tokens <= self._length:
+            raise TrieautoError(f"cannot roll back {num_tokens} tokens: {self._length} have been accepted")
+        if num_tokens == 0:
+            return
+        history, state = self._history, 0
+        for _ in range(num_tokens):
+            state, history = history  # type: ignore[misc]
+        self._history = history
+        self._length -= num_tokens
+        set_state(self._record, state)
+
+    def reset(self) -> None:
+        """Go back to before the first token."""
+        self._history = None
+        self._length = 0
+        set_state(self._record, self.constraint.automaton.start)
+
+    def fork(self) -> Matcher:
+        """An independent matcher in the same situation. O(1)."""
+        other = Matcher(self.constraint)
+        other._history = self._history
+        other._length = self._length
+        set_state(other._record, get_state(self._record))
+        return other
+
+    # Where it stands
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether the answer may end here: a stop token is legal."""
+        return bool(is_accepting(self._record))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the answer is whole and nothing could follow: it may be ended without spending a stop token."""
+        return bool(is_accepting(self._record)) and not has_continuation(self._record)
+
+    def is_terminated(self) -> bool:
+        """Whether a stop token was accepted. From then on only stop tokens are legal, and change nothing."""
+        return bool(get_state(self._record) == TERMINATED)
+
+    @property
+    def value(self) -> str | bytes | None:
+        """The set's value, as it was given, once no other is possible (even if not all of it is written yet), or once
+        a stop token has settled it; ``None`` before that, and for anything but a set."""
+        values = self.constraint.automaton.values
+        if values is None:
+            return None
+        state = get_state(self._record)
+        if state == TERMINATED:
+            before = self._history
+            while state == TERMINATED:
+                state, before = before  # type: ignore[misc]
+            return values[0] if state == self.constraint.automaton.start else values.ending_at(state)
+        return self.constraint.only_value(state)
+
+    def jump_forward_string(self, limit: int = 4096) -> bytes:
+        """The bytes, ``limit`` at most, that every continuation shares; none where the answer may end."""
+        if get_state(self._record) == TERMINATED:
+            return b""
+        passed = self.constraint.passed_edges(get_state(self._record))
+        return bytes(forced_bytes(self._record, passed, limit))
+
+    def __repr__(self) -> str:
+        where = "terminated" if self.is_terminated() else "complete" if self.is_complete else "open"
+        return f"<Matcher: {where} after {self._length} tokens, of {self.constraint!r}>"
+
+
+def fill_next_token_bitmasks(
+    matchers: Sequence[Matcher], bitmask: Any, indices: Sequence[int] | npt.NDArray[np.integer[Any]] | None = None
+) -> None:
+    """Write the masks of a batch in one call; each matcher may have its own constraint.
+
+    Args:
+        matchers: one for each row to write.
+        bitmask: as in ``Matcher.fill_next_token_bitmask``. Rows that are not named stay as they are.
+        indices: the row of each matcher; by default 0, 1, 2, ...
+
+    Raises:
+        TrieautoError: a bitmask or indices that do not fit.
+    """
+    target = row_target(bitmask)
+    records = np.array([matcher._record for matcher in matchers], np.int64)
+    rows = _ALL_ROWS if indices is None else np.ascontiguousarray(indices, np.int64)
+    if indices is not None and rows.shape != records.shape:
+        raise TrieautoError(f"{len(records)} matchers but indices of shape {rows.shape}")
+    position = 0
+    while (position := fill_rows(records, position, rows, *target)) != DONE:
+        if position <= DOES_NOT_FIT:
+            position = DOES_NOT_FIT - position
+            raise _does_not_fit(target, position if indices is None else int(rows[position]), matchers[position].constraint)
+        constraint = matchers[position].constraint
+        constraint.make_ready(get_state(records[position]))
+
+
+_ALL_ROWS = np.empty(0, np.int64)
+
+
+def _does_not_fit(target: RowTarget, index: int, constraint: Constraint) -> TrieautoError:
+    if not 0 <= index < target.rows:
+        return TrieautoError(f"row {index} is outside this bitmask of {target.rows} rows")
+    return TrieautoError(
+        f"the bitmask is {target.row_words:,} words wide; {constraint.num_words:,} are needed for "
+        f"{constraint.vocabulary.size:,} token ids"
+    )

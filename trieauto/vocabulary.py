@@ -1,0 +1,154 @@
+"""The tokens of a model: which bytes each id stands for, which ids end an answer."""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+import os
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+from . import sources
+from .errors import VocabularyError, shorten
+from .token_tables import TokenTables, token_tables
+
+
+class Vocabulary:
+    """The bytes of every token id, the stop ids, and the width of the model's logits. Immutable, thread-safe.
+
+    Made by one of the ``from_...`` constructors, once for each tokenizer: what is derived from the tokens is built
+    then, kept on disk, and shared in memory by all vocabularies with the same tokens.
+
+    Attributes:
+        size: the width of the logits; ids from ``len(tokens)`` on are padding and never legal.
+        stop_token_ids: ascending; the ids that end an answer.
+        prefix_space: whether the tokenizer puts a space before the first word (SentencePiece's dummy prefix).
+        fingerprint: equal for equal vocabularies, in every process.
+    """
+
+    def __init__(
+        self,
+        tokens: Sequence[bytes | None],
+        *,
+        stop_token_ids: Iterable[int],
+        size: int | None = None,
+        prefix_space: bool = False,
+    ) -> None:
+        stop_ids = tuple(sorted({_checked_id(token_id) for token_id in stop_token_ids}))
+        contents = [token if type(token) is bytes else _checked_token(i, token) for i, token in enumerate(tokens)]
+        size = len(contents) if size is None else operator.index(size)
+        if size < len(contents):
+            raise VocabularyError(
+                f"the tokenizer has {len(contents):,} token ids but the model's logits are only {size:,} wide: "
+                "this is not the tokenizer of this model"
+            )
+        if not stop_ids:
+            raise VocabularyError("no stop token: an answer could never end; pass stop_token_ids")
+        if stop_ids[-1] >= size:
+            raise VocabularyError(f"stop token id {stop_ids[-1]:,} is outside the vocabulary of {size:,} ids")
+        for token_id in stop_ids:
+            if token_id < len(contents):
+                contents[token_id] = b""
+        if not any(contents):
+            raise VocabularyError("no token of this vocabulary has any bytes: nothing could ever be generated")
+        self.size = size
+        self.stop_token_ids = stop_ids
+        self.prefix_space = prefix_space
+        self.tables: TokenTables = token_tables(contents)
+        digest = hashlib.blake2b(repr((self.tables.digest, stop_ids, size, prefix_space)).encode(), digest_size=16)
+        self.fingerprint = digest.hexdigest()
+
+    @classmethod
+    def from_tokens(
+        cls,
+        tokens: Sequence[bytes | None],
+        *,
+        stop_token_ids: Iterable[int],
+        size: int | None = None,
+        prefix_space: bool = False,
+    ) -> Vocabulary:
+        """From a list: index is the token id; ``None`` (or ``b""``) for a token without bytes, which never matches.
+
+        Raises:
+            VocabularyError: a token that is not bytes, no stop token, ids or a size that do not fit.
+        """
+        return cls(tokens, stop_token_ids=stop_token_ids, size=size, prefix_space=prefix_space)
+
+    @classmethod
+    def _from_source(
+        cls, source: sources.TokenSource, stop_token_ids: Iterable[int] | None, size: int | None
+    ) -> Vocabulary:
+        stop_ids = source.stop_token_ids if stop_token_ids is None else stop_token_ids
+        return cls(source.tokens, stop_token_ids=stop_ids, size=size, prefix_space=source.prefix_space)
+
+    @classmethod
+    def from_tokenizer(
+        cls, tokenizer: Any, *, size: int | None = None, stop_token_ids: Iterable[int] | None = None
+    ) -> Vocabulary:
+        """From any supported tokenizer object; most often a Hugging Face one, fast or slow.
+
+        Args:
+            tokenizer: Hugging Face, tiktoken, SentencePiece or mistral-common.
+            size: the width of the model's logits (``model.config.vocab_size``), if wider than the tokenizer.
+            stop_token_ids: instead of the tokenizer's own.
+
+        Raises:
+            VocabularyError: not a tokenizer that can be read, or one that does not fit ``size``.
+            UnsupportedError: a tokenizer whose tokens do not stand for fixed bytes.
+        """
+        return cls._from_source(sources.token_source(tokenizer), stop_token_ids, size)
+
+    @classmethod
+    def from_tiktoken(
+        cls, encoding: Any, *, size: int | None = None, stop_token_ids: Iterable[int] | None = None
+    ) -> Vocabulary:
+        """From a ``tiktoken.Encoding``."""
+        return cls._from_source(sources.from_tiktoken(encoding), stop_token_ids, size)
+
+    @classmethod
+    def from_sentencepiece(
+        cls, processor: Any, *, size: int | None = None, stop_token_ids: Iterable[int] | None = None
+    ) -> Vocabulary:
+        """From a ``sentencepiece.SentencePieceProcessor``."""
+        return cls._from_source(sources.from_sentencepiece(processor), stop_token_ids, size)
+
+    @classmethod
+    def from_file(
+        cls, path: str | os.PathLike[str], *, size: int | None = None, stop_token_ids: Iterable[int] | None = None
+    ) -> Vocabulary:
+        """From a ``tokenizer.json``, or from the directory of a model that has one."""
+        return cls._from_source(sources.from_tokenizer_json(path), stop_token_ids, size)
+
+    @cached_property
+    def tokens(self) -> list[bytes | None]:
+        """The bytes of each token id; ``None`` for those without (special tokens, stop ids, unused ids)."""
+        data, offsets = self.tables.data.tobytes(), self.tables.offsets.tolist()
+        return [data[a:b] or None for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+
+    @property
+    def is_byte_complete(self) -> bool:
+        """Whether every single byte is a token, so that whatever is possible in bytes is possible in tokens."""
+        return bool(self.tables.single_bytes.all())
+
+    def __repr__(self) -> str:
+        stop_ids = ", ".join(map(str, self.stop_token_ids))
+        return f"<Vocabulary of {len(self.tables.offsets) - 1:,} tokens, size {self.size:,}, stop ids {stop_ids}>"
+
+
+def _checked_id(token_id: int) -> int:
+    try:
+        checked = operator.index(token_id)
+    except TypeError:
+        raise VocabularyError(f"stop token id {shorten(token_id)} is not an integer") from None
+    if checked < 0:
+        raise VocabularyError(f"stop token id {checked} is negative")
+    return checked
+
+
+def _checked_token(token_id: int, token: object) -> bytes:
+    if token is None:
+        return b""
+    if isinstance(token, (bytes, bytearray)):
+        return bytes(token)
+    raise VocabularyError(f"token {token_id} is {shorten(token)}: tokens must be bytes, or None for those without bytes")
