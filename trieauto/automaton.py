@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import UnsupportedError, shorten
-from .kernels.trie import parents_of_trie
+from .kernels.trie import build_trie, parents_of_trie
 from .kernels.walk import state_after
+from .packing import pack, sort_packed
 
 PrefixSpace = Literal["none", "optional", "required"]
 SPACE = 0x20
@@ -23,7 +24,8 @@ class SortedValues:
 
     Attributes:
         given: the values as the caller gave them, duplicates included.
-        order: int32[K], the distinct values' places in ``given``, sorted by bytes.
+        order: int32[K], the distinct values' places in ``given``, sorted by bytes (twice each where an optional space
+            made two strings of every value).
         terminals: int32[K], the state at which each ends, ascending.
         subtree_ends: int32[N], one past the last state below each state of the trie.
     """
@@ -112,11 +114,12 @@ class Automaton:
 def with_prefix_space(automaton: Automaton, prefix_space: PrefixSpace) -> Automaton:
     """The automaton of the strings of a set with a space before them: before all, or before any.
 
-    One state is added, the new start (the last state); the others keep their numbers. O(states).
+    One state is added, the new start (the last state); the others keep their numbers. (Except that a set in which
+    some values begin with a space becomes a trie of twice as many strings.) O(states).
 
     Raises:
-        UnsupportedError: "optional" for a set in which some values begin with a space, so that text after a space
-            could belong to two values at once.
+        UnsupportedError: "optional" for a set that holds a value both with and without a space before it, so that a
+            text could be two values at once.
     """
     if prefix_space == "none":
         return automaton
@@ -125,7 +128,7 @@ def with_prefix_space(automaton: Automaton, prefix_space: PrefixSpace) -> Automa
         raise UnsupportedError(f"prefix_space={prefix_space!r} is for sets; put the space into the pattern instead")
     children = _children(automaton, 0)
     if prefix_space == "optional" and any(automaton.labels[child] == SPACE for child in children):
-        raise _ambiguous_space(values)
+        return _with_spaced_values(automaton, values)
     num_states = automaton.num_states
     degrees = np.zeros(num_states + 2, np.int32)
     parents = parents_of_trie(automaton.links)
@@ -152,9 +155,19 @@ def _children(automaton: Automaton, state: int) -> list[int]:
     return children
 
 
-def _ambiguous_space(values: SortedValues) -> UnsupportedError:
-    first = next(values[rank] for rank in range(len(values)) if values[rank][:1] in (" ", b" "))
-    return UnsupportedError(
-        f"the set holds {shorten(first)}, which begins with a space, so an optional space before a value would be "
-        "ambiguous: compile with prefix_space='none' or 'required'"
-    )
+def _with_spaced_values(automaton: Automaton, values: SortedValues) -> Automaton:
+    """The trie of all values and of all with a space before them: needed where some begin with a space themselves."""
+    plain = [values[rank] for rank in range(len(values))]
+    for value in plain:
+        rest = value[1:] if value[:1] in (" ", b" ") else None
+        if rest is not None and automaton.accepts(rest):
+            raise UnsupportedError(
+                f"the set holds both {shorten(rest)} and {shorten(value)}, so an optional space before a value would be "
+                "ambiguous: compile with prefix_space='none' or 'required'"
+            )
+    spaced = [" " + value if isinstance(value, str) else b" " + value for value in plain]
+    packed = pack(plain + spaced)
+    order, shared = sort_packed(packed)
+    labels, subtree_ends, accepting, terminals = build_trie(packed.data, packed.offsets, order, shared)
+    both = SortedValues(values.given, values.order[order % len(plain)], terminals, subtree_ends)
+    return Automaton(labels, subtree_ends, automaton.targets, accepting, 0, both)

@@ -15,7 +15,7 @@ from .errors import EmptyConstraintError, TrieautoError, UnreachableValueError, 
 from .kernels import matching as m
 from .kernels.aho_corasick import all_tokens_by_aho_corasick, depth_of_trie
 from .kernels.walk import all_tokens, live_states, spelled, state_tokens, used_bytes
-from .packing import default_threads
+from .packing import as_bytes, default_threads
 from .ready_masks import ReadyMasks
 from .vocabulary import Vocabulary
 
@@ -74,7 +74,7 @@ class Constraint:
         m.describe(
             self._descriptor, automaton.labels, automaton.links, automaton.targets, automaton.accepting, live,
             tables.nodes, tables.token_ids, tables.data, tables.offsets, self._stop_ids,
-            self._mask_offsets, self._mask_tokens, tables.max_token_length, vocabulary.size, automaton.start,
+            self._mask_offsets, self._mask_tokens, tables.max_token_length, vocabulary.size, tables.scratch,
         )  # fmt: skip
         self.num_words = (vocabulary.size + 31) // 32
         self._ready = ReadyMasks(READY_LIMIT, self._publish_ready)
@@ -115,20 +115,22 @@ class Constraint:
         if values is None:
             return None
         first, last = (0, len(values)) if state == self.automaton.start else values.below(state)
-        if last - first == 1:
+        if last - first == 1 or (last - first == 2 and values.order[first] == values.order[first + 1]):
             return values[first]
         if len(self._live) == 0:
             return None
         reached = _spelled(self.automaton, self.vocabulary, self._live, state)[0]
-        ranks = np.flatnonzero(reached[values.terminals[first:last]])
-        return values[first + int(ranks[0])] if len(ranks) == 1 else None
+        possible = np.unique(values.order[first:last][reached[values.terminals[first:last]] != 0])
+        return values.given[possible[0]] if len(possible) == 1 else None
 
-    def passed_edges(self, state: int) -> npt.NDArray[np.uint8]:
-        """Which edges lie on the way of tokens that can follow a state: uint8[edges], or empty if all do."""
+    def spelled(self, state: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+        """At which states tokens that follow a state can end, and which edges lie on their way: uint8[N], uint8[edges].
+
+        Both are empty where the vocabulary has every byte, and so everything can be spelled.
+        """
         if len(self._live) == 0:
-            return _EVERY_STATE
-        passed: npt.NDArray[np.uint8] = _spelled(self.automaton, self.vocabulary, self._live, state)[1]
-        return passed
+            return _EVERY_STATE, _EVERY_STATE
+        return _spelled(self.automaton, self.vocabulary, self._live, state)
 
     def matcher(self) -> Matcher:
         """A new matcher, before the first token. O(1)."""
@@ -252,11 +254,13 @@ def _spelled(
     automaton: Automaton, vocabulary: Vocabulary, live: npt.NDArray[np.uint8], start: int
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
     tables = vocabulary.tables
-    result: tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]] = spelled(
+    reached, passed = spelled(
         automaton.labels, automaton.links, automaton.targets, live,
         tables.nodes, tables.token_ids, tables.max_token_length, start, automaton.num_states,
     )  # fmt: skip
-    return result
+    if start == automaton.start and automaton.accepting[start]:
+        reached[0] = 1  # the empty value ends at the root of its trie, which a prefix space may have cut off
+    return reached, passed
 
 
 def _unreachable_values(
@@ -272,8 +276,8 @@ def _unreachable_values(
     if values is None:
         return []
     reached = _spelled(automaton, vocabulary, live, automaton.start)[0]
-    ranks = np.flatnonzero(reached[values.terminals] == 0)
-    missing_values = [values[rank] for rank in ranks.tolist()]
+    missing = np.setdiff1d(values.order, values.order[reached[values.terminals] != 0])
+    missing_values = sorted(map(values.given.__getitem__, missing.tolist()), key=as_bytes)
     if missing_values and unreachable == "error":
         shown = ", ".join(shorten(value) for value in missing_values[:5])
         more = f" and {len(missing_values) - 5:,} more" if len(missing_values) > 5 else ""
@@ -298,6 +302,8 @@ def _eager_masks(
     ``automaton`` is without, ``extended`` with the prefix space; they differ in the start alone, so a trie's states
     are done on the trie.
     """
+    if extended.is_trie:
+        automaton = extended
     tables = vocabulary.tables
     num_states = automaton.num_states
     threads = default_threads(num_states) if threads is None else threads

@@ -1,6 +1,6 @@
 """Arrays kept on disk between processes: plain bytes under a digest, never pickled.
 
-A file is one line of JSON (format, key, the arrays' names, dtypes and shapes, a digest of what follows) and the
+A file is one line of JSON (format, builder, key, the arrays' names, dtypes and shapes, a digest of what follows) and the
 arrays' bytes. It is written beside its place and moved there in one step, so that several processes may write at
 once. Whatever does not read as exactly that, for exactly this key, counts as absent and is written anew.
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from .kernels.jit import cache_root
+from .kernels.jit import cache_root, source_digest
 
 logger = logging.getLogger("trieauto")
 FORMAT = "trieauto arrays 1"
@@ -40,7 +40,9 @@ def load(kind: str, key: str) -> dict[str, npt.NDArray[np.generic]] | None:
         with place.open("rb") as file:
             header = json.loads(file.readline(65536))
             payload = bytearray(file.read())  # so that the arrays over it are writable, like fresh ones
-        if header["format"] != FORMAT or header["kind"] != kind or header["key"] != key:
+        if header["format"] != FORMAT or header["builder"] != source_digest():
+            return None  # another version's; that is no fault
+        if header["kind"] != kind or header["key"] != key:
             raise ValueError("it was made for something else")
         if header["digest"] != hashlib.blake2b(payload, digest_size=16).hexdigest():
             raise ValueError("its digest does not match its contents")
@@ -68,6 +70,7 @@ def save(kind: str, key: str, arrays: dict[str, npt.NDArray[np.generic]]) -> Non
     payload = b"".join(array.tobytes() for array in arrays.values())
     header = {
         "format": FORMAT,
+        "builder": source_digest(),
         "kind": kind,
         "key": key,
         "arrays": [[name, array.dtype.name, list(array.shape)] for name, array in arrays.items()],

@@ -221,8 +221,7 @@ class Matcher:
         """The bytes, ``limit`` at most, that every continuation shares; none where the answer may end."""
         if get_state(self._record) == TERMINATED:
             return b""
-        passed = self.constraint.passed_edges(get_state(self._record))
-        return bytes(forced_bytes(self._record, passed, limit))
+        return bytes(forced_bytes(self._record, *self.constraint.spelled(get_state(self._record)), limit))
 
     def __repr__(self) -> str:
         where = "terminated" if self.is_terminated() else "complete" if self.is_complete else "open"

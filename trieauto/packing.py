@@ -80,6 +80,11 @@ def _pack_mixed(values: Sequence[str | bytes]) -> PackedStrings:
     return _pack_bytes(encoded)
 
 
+def as_bytes(value: str | bytes) -> bytes:
+    """The bytes that a value stands for."""
+    return value.encode() if isinstance(value, str) else value
+
+
 def _surrogate(value: str | bytes, position: int) -> TrieautoError:
     return TrieautoError(f"value {position}, {shorten(value)}, holds a lone surrogate and has no UTF-8 bytes")
 

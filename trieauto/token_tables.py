@@ -15,6 +15,7 @@ from . import disk_cache
 from .kernels import token_trie
 from .kernels.aho_corasick import build_aho_corasick
 from .kernels.jit import warm_up
+from .kernels.matching import scratch_length
 from .kernels.token_trie import build_double_array
 from .kernels.trie import build_trie
 from .packing import PackedStrings, pack, sort_packed
@@ -32,6 +33,7 @@ class TokenTables:
         nodes int32[S, 4], token_ids int32[T]: the token trie (see ``kernels.token_trie``).
         max_token_length: of the longest token, in bytes.
         single_bytes: bool[256], which single bytes are tokens.
+        scratch: int32, working space of the kernels that hold the interpreter lock.
         digest: of the tokens' bytes and ids.
     """
 
@@ -41,6 +43,7 @@ class TokenTables:
         self.digest = digest
         lengths = np.diff(self.offsets)
         self.max_token_length = int(lengths.max(initial=0))
+        self.scratch = np.empty(scratch_length(self.max_token_length), np.int32)
         self.single_bytes = np.zeros(256, bool)
         self.single_bytes[self.data[self.offsets[:-1][lengths == 1]]] = True
         self._lock = threading.Lock()

@@ -48,6 +48,15 @@ def cache_root() -> Path | None:
 
 
 @cache
+def source_digest() -> str:
+    """A digest of all kernel sources: what they built or compiled before a change is not used after it."""
+    digest = hashlib.blake2b(digest_size=16)
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
 def _kernel_directory() -> Path | None:
     """Where compiled kernels are kept: one directory for each state of all kernel sources, numba and CPU.
 
@@ -63,10 +72,8 @@ def _kernel_directory() -> Path | None:
             stacklevel=2,
         )
         return None
-    digest = hashlib.blake2b(digest_size=16)
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(source.read_bytes())
     settings = (
+        source_digest(),
         numba.__version__,
         config.CPU_NAME or "host",
         config.CPU_FEATURES or get_host_cpu_features(),
@@ -74,8 +81,7 @@ def _kernel_directory() -> Path | None:
         config.OPT,
         config.DEBUG_JIT,
     )
-    digest.update(repr(settings).encode())
-    return root / "kernels" / digest.hexdigest()
+    return root / "kernels" / hashlib.blake2b(repr(settings).encode(), digest_size=16).hexdigest()
 
 
 class _Locator(caching._CacheLocator):  # type: ignore[misc]

@@ -18,13 +18,13 @@ from .edges import edge_target, first_edge, last_edge, next_edge, step
 from .jit import helper, kernel
 from .memory import int32_at, int64_at, uint8_at
 from .strings import BYTES
-from .walk import collect, enlarged, new_stack
+from .walk import collect, enlarged
 
 # Descriptor words.
 LABELS, NUM_LABELS, LINKS, NUM_LINKS, TARGETS, NUM_TARGETS, ACCEPTING, NUM_STATES, LIVE, NUM_LIVE = range(10)
 NODES, NUM_SLOTS, TOKEN_IDS, NUM_TOKEN_IDS, MAX_TOKEN_LENGTH = range(10, 15)
 TOKEN_DATA, NUM_TOKEN_BYTES, TOKEN_OFFSETS, NUM_TOKENS, STOP_IDS, NUM_STOP_IDS, SIZE = range(15, 22)
-MASK_OFFSETS, NUM_MASK_OFFSETS, MASK_TOKENS, NUM_MASK_TOKENS, READY, READY_CAPACITY, START = range(22, 29)
+MASK_OFFSETS, NUM_MASK_OFFSETS, MASK_TOKENS, NUM_MASK_TOKENS, READY, READY_CAPACITY, SCRATCH = range(22, 29)
 DESCRIPTOR_WORDS = 32
 
 _ARRAYS = "uint8[::1], int32[::1], int32[::1], uint8[::1], uint8[::1]"
@@ -45,19 +45,22 @@ DONE = -1
 REFUSED = -2
 DOES_NOT_FIT = -3
 WALK_LIMIT = 192  # edges; a mask that takes a longer walk is made once and kept
+SCRATCH_TOKENS = 4 * WALK_LIMIT
 
 # A row of a tracked bitmap (see ``bitmask.TokenBitmask``): how many words may be nonzero (-1: any), and which.
 TRACKED_WORDS = 63
 
 
-@kernel(f"void(int64[::1], {_ARRAYS}, {_TOKEN_ARRAYS}, int32[::1], int32[::1], int64, int64, int64)")
+@kernel(f"void(int64[::1], {_ARRAYS}, {_TOKEN_ARRAYS}, int32[::1], int32[::1], int64, int64, int32[::1])")
 def describe(
     d, labels, links, targets, accepting, live, nodes, token_ids, token_data, token_offsets, stop_ids,
-    mask_offsets, mask_tokens, max_token_length, size, start,
+    mask_offsets, mask_tokens, max_token_length, size, scratch,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
     """Write a descriptor, int64[DESCRIPTOR_WORDS]. Whoever keeps it keeps the arrays.
 
     ``live`` may be empty (every state is), and so may ``mask_offsets`` (masks are found when needed).
+    ``scratch``: int32[scratch_length(max_token_length)], working space that may be shared by everything, since only
+    kernels that hold the interpreter lock write there.
     """
     d[LABELS], d[NUM_LABELS] = labels.ctypes.data, len(labels)
     d[LINKS], d[NUM_LINKS] = links.ctypes.data, len(links)
@@ -71,7 +74,7 @@ def describe(
     d[STOP_IDS], d[NUM_STOP_IDS] = stop_ids.ctypes.data, len(stop_ids)
     d[MASK_OFFSETS], d[NUM_MASK_OFFSETS] = mask_offsets.ctypes.data, len(mask_offsets)
     d[MASK_TOKENS], d[NUM_MASK_TOKENS] = mask_tokens.ctypes.data, len(mask_tokens)
-    d[MAX_TOKEN_LENGTH], d[SIZE], d[START] = max_token_length, size, start
+    d[MAX_TOKEN_LENGTH], d[SIZE], d[SCRATCH] = max_token_length, size, scratch.ctypes.data
     d[READY] = d[READY_CAPACITY] = 0
 
 
@@ -110,11 +113,23 @@ def _stop_ids(d):  # type: ignore[no-untyped-def]
     return int32_at(d[STOP_IDS], d[NUM_STOP_IDS])
 
 
+def scratch_length(max_token_length: int) -> int:
+    """int32 words of working space: a walk's stack, and the tokens it finds."""
+    return 3 * (max_token_length + 1) + SCRATCH_TOKENS
+
+
 @helper
-def _walk(d, state, stack, tokens, limit):  # type: ignore[no-untyped-def]
+def _scratch_tokens(d):  # type: ignore[no-untyped-def]
+    return int32_at(d[SCRATCH] + 12 * (d[MAX_TOKEN_LENGTH] + 1), SCRATCH_TOKENS)
+
+
+@helper
+def _walk(d, state, tokens, limit):  # type: ignore[no-untyped-def]
     nodes = int32_at(d[NODES], d[NUM_SLOTS] * 4).reshape((d[NUM_SLOTS], 4))
     token_ids = int32_at(d[TOKEN_IDS], d[NUM_TOKEN_IDS])
-    nowhere = np.empty(0, np.int32)
+    nowhere = int32_at(np.int64(0), 0)
+    depth = d[MAX_TOKEN_LENGTH] + 1
+    stack = int32_at(d[SCRATCH], 3 * depth).reshape((depth, 3))
     return collect(_labels(d), _links(d), _targets(d), _live(d), nodes, token_ids, state, stack, tokens, nowhere, 0, limit)
 
 
@@ -157,9 +172,9 @@ def _set(row, tracked, token):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _fill(d, state, row, tracked, scratch):  # type: ignore[no-untyped-def]
+def _fill(d, state, row, tracked):  # type: ignore[no-untyped-def]
     """Write one mask row; ``DONE``, or the state whose mask must be made ready first (the row is then unspecified)."""
-    tokens = scratch[0]
+    tokens = _scratch_tokens(d)
     count = 0
     found = False
     if state == TERMINATED:
@@ -189,7 +204,7 @@ def _fill(d, state, row, tracked, scratch):  # type: ignore[no-untyped-def]
                 return np.int64(state)
             tokens = int32_at(d[MASK_TOKENS] + 4 * np.int64(first), count)
         else:
-            count = _walk(d, state, scratch[1], tokens, WALK_LIMIT)
+            count = _walk(d, state, tokens, WALK_LIMIT)
             if count < 0:
                 return np.int64(state)
     _clear(row, tracked)
@@ -200,14 +215,6 @@ def _fill(d, state, row, tracked, scratch):  # type: ignore[no-untyped-def]
         for k in range(len(stop_ids)):
             _set(row, tracked, stop_ids[k])
     return np.int64(DONE)
-
-
-@helper
-def _scratch(d):  # type: ignore[no-untyped-def]
-    """Working space for a walk, which masks that are stored do not need."""
-    if d[NUM_MASK_OFFSETS] > 0:
-        return np.empty(0, np.int32), new_stack(0)
-    return np.empty(4 * WALK_LIMIT, np.int32), new_stack(d[MAX_TOKEN_LENGTH])
 
 
 @helper
@@ -228,7 +235,7 @@ def fill_row(record, index, address, num_rows, row_stride, row_words, tracked_ad
     if index < 0 or index >= num_rows or 32 * row_words < d[SIZE]:
         return np.int64(DOES_NOT_FIT)
     row = int32_at(address + index * row_stride, row_words)
-    return _fill(d, int64_at(record, RECORD_WORDS)[STATE], row, _tracked(tracked_address, index), _scratch(d))
+    return _fill(d, int64_at(record, RECORD_WORDS)[STATE], row, _tracked(tracked_address, index))
 
 
 @kernel("int64(int64[::1], int64, int64[::1], int64, int64, int64, int64, int64)", nogil=False)
@@ -238,10 +245,6 @@ def fill_rows(records, begin, indices, address, num_rows, row_stride, row_words,
     Otherwise as ``fill_row``. Returns ``DONE``; or the position in ``records`` of the first whose mask must be made
     ready; or ``DOES_NOT_FIT - k`` if record k does not fit. All before it are done.
     """
-    stack_length = np.int64(0)
-    for k in range(begin, len(records)):
-        stack_length = max(stack_length, _descriptor(records[k])[MAX_TOKEN_LENGTH])
-    scratch = (np.empty(4 * WALK_LIMIT, np.int32), new_stack(stack_length))
     for k in range(begin, len(records)):
         index = indices[k] if len(indices) > 0 else k
         d = _descriptor(records[k])
@@ -249,7 +252,7 @@ def fill_rows(records, begin, indices, address, num_rows, row_stride, row_words,
             return np.int64(DOES_NOT_FIT - k)
         row = int32_at(address + index * row_stride, row_words)
         state = int64_at(records[k], RECORD_WORDS)[STATE]
-        if _fill(d, state, row, _tracked(tracked_address, index), scratch) != DONE:
+        if _fill(d, state, row, _tracked(tracked_address, index)) != DONE:
             return np.int64(k)
     return np.int64(DONE)
 
@@ -357,21 +360,24 @@ def has_continuation(record):  # type: ignore[no-untyped-def]
     if state == TERMINATED:
         return False
     # No room for a single token: the walk ends as soon as it finds one.
-    return _walk(d, state, new_stack(d[MAX_TOKEN_LENGTH]), np.empty(0, np.int32), np.int64(1) << 62) < 0
+    return _walk(d, state, int32_at(np.int64(0), 0), np.int64(1) << 62) < 0
 
 
-@kernel("uint8[::1](int64, uint8[::1], int64)", nogil=False)
-def forced_bytes(record, passed, limit):  # type: ignore[no-untyped-def]
+@kernel("uint8[::1](int64, uint8[::1], uint8[::1], int64)", nogil=False)
+def forced_bytes(record, reached, passed, limit):  # type: ignore[no-untyped-def]
     """The bytes that every continuation shares, ``limit`` at most: uint8. Ends where the answer may stop.
 
-    ``passed`` uint8[edges]: the edges that count (see ``walk.spelled``); all of them if it is empty.
+    ``reached`` uint8[N], ``passed`` uint8[edges]: the states and edges that count (see ``walk.spelled``); all of them
+    where these are empty.
     """
     d = _descriptor(record)
     state = int64_at(record, RECORD_WORDS)[STATE]
     labels, links, targets = _labels(d), _links(d), _targets(d)
     out = np.empty(64, np.uint8)
     count = 0
-    while count < limit and not _is_accepting(d, state):
+    while count < limit:
+        if _is_accepting(d, state) and (len(reached) == 0 or reached[state] != 0):
+            break
         only = np.int64(-1)
         edge, stop = np.int64(first_edge(links, targets, state)), last_edge(links, targets, state)
         while edge < stop:

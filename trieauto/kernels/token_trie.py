@@ -67,7 +67,7 @@ def build_double_array(labels, subtree_ends, token_first, token_last):  # type: 
             start = 1  # fewer children fit into holes that more did not
         last_degree = degree
         first = node + 1
-        position = np.int64(_next_free(free, max(start, np.int64(labels[first]))))
+        position = np.int64(_next_free(free, max(start, np.int64(labels[first]) + 1)))
         attempts = 0
         while True:
             base = position - labels[first]

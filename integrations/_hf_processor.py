@@ -1,0 +1,190 @@
+"""The logits processor: at every step of ``generate``, only tokens that lead on to an answer keep their scores."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import LogitsProcessor
+
+import trieauto
+from trieauto import Constraint
+from trieauto.errors import TrieautoError, VocabularyError
+
+from ._hf_rows import Row, RowTracker
+
+UNSCORED = -1e4
+"""Score of an allowed token that came in as -inf and must be chosen from all the same. Finite in every dtype, after a
+temperature too, and far below any real score, so that a beam that needed it loses against one that did not."""
+
+
+class ConstraintWarning(UserWarning):
+    """What reached the processor contradicts the constraint; the answer still follows the constraint."""
+
+
+class ConstraintLogitsProcessor(LogitsProcessor):
+    """Sets the score of every token to -inf that does not lead on to an answer of the constraint.
+
+    >>> processor = ConstraintLogitsProcessor(constraint, prompt_length=inputs["input_ids"].shape[1])
+    >>> model.generate(**inputs, logits_processor=[processor], stopping_criteria=[ConstraintStoppingCriteria(processor)])
+
+    Works with greedy decoding, sampling, beam search, several returned sequences, left-padded batches, assisted
+    decoding and prompt lookup, on any device and in any float dtype. Scores are returned in a new tensor; the ones
+    passed in are not changed. One object serves one generation loop at a time (no sharing between threads), and any
+    number of them one after the other.
+
+    The answer begins after ``prompt_length`` ids of ``input_ids``. For a decoder that is the padded length of the
+    prompts, ``input_ids.shape[1]``; for an encoder-decoder model the length of ``decoder_input_ids``: 1 for the start
+    token that ``generate`` supplies (a model with ``forced_bos_token_id`` needs it passed in ``decoder_input_ids``).
+    Prompts of another length in the next call need ``begin(prompt_length)`` first.
+
+    - A row that is finished or has left the language may only stop.
+    - Ids beyond the vocabulary (padded logits) are never allowed.
+    - A row whose scores are all -inf gets an allowed token all the same. Where only the allowed ones are, another
+      processor contradicts the constraint: the answer follows the constraint, and a ``ConstraintWarning`` says what
+      was forbidden or forced.
+    - To end a row at the stop token, ``generate`` must know all of them: ``eos_token_id=vocabulary.stop_token_ids``.
+
+    Args:
+        constraint: one for every row, or a sequence with one for each prompt. All have the same vocabulary. With beams
+            or several returned sequences each prompt's rows follow that prompt's constraint.
+        prompt_length: how many ids come before the answer; None if ``begin`` says it.
+
+    Raises:
+        VocabularyError: the constraints have different vocabularies, or one without a stop token; when called, the
+            model's logits are narrower than the vocabulary (before anything is generated).
+        TrieautoError: no constraint, or a bad ``prompt_length``; when called, no ``prompt_length`` was given, the ids
+            are shorter than it, or the batch does not divide among the constraints.
+
+    A step costs one kernel call for all masks, one matcher move per row, and one masked copy of the scores.
+    """
+
+    supports_continuous_batching = False
+
+    def __init__(self, constraint: Constraint | Sequence[Constraint], prompt_length: int | None = None) -> None:
+        constraints = [constraint] if isinstance(constraint, Constraint) else list(constraint)
+        if not constraints:
+            raise TrieautoError("no constraint was given: pass one, or one for each prompt")
+        for other in constraints:
+            if not isinstance(other, Constraint):
+                raise TrieautoError(f"expected a compiled Constraint, not {type(other).__name__}: see trieauto.compile")
+            if other.vocabulary.fingerprint != constraints[0].vocabulary.fingerprint:
+                raise VocabularyError("the constraints of one batch must be compiled for the same vocabulary")
+        self.vocabulary = constraints[0].vocabulary
+        if not self.vocabulary.stop_token_ids:
+            raise VocabularyError("the vocabulary has no stop token, so a finished row would have no token left")
+        self._tracker = RowTracker(constraints)
+        self._bitmask = trieauto.allocate_token_bitmask(0, self.vocabulary.size)
+        self._stop_bits = _bits_of(self.vocabulary.stop_token_ids, self.vocabulary.size)
+        self._prompt_length: int | None = None
+        if prompt_length is not None:
+            self.begin(prompt_length)
+
+    def begin(self, prompt_length: int) -> None:
+        """Say where the answers of the next generation loop begin, and forget the rows of the last one.
+
+        Raises:
+            TrieautoError: not an integer, or negative.
+        """
+        try:
+            length = operator.index(prompt_length)
+        except TypeError:
+            raise TrieautoError(f"prompt_length must be an integer, not {prompt_length!r}") from None
+        if length < 0:
+            raise TrieautoError(f"prompt_length must not be negative, but is {length}")
+        self._prompt_length = length
+        self._tracker.forget()
+
+    def rows(self, input_ids: torch.LongTensor) -> list[Row]:
+        """Where each row of ``input_ids`` (rows × ids, prompt included) stands. Raises as a call does."""
+        if self._prompt_length is None:
+            raise TrieautoError("where does the prompt end? Give prompt_length, or call begin(prompt_length) first")
+        if input_ids.shape[1] < self._prompt_length:
+            raise TrieautoError(
+                f"the rows have {input_ids.shape[1]} ids, fewer than prompt_length={self._prompt_length}: call "
+                "begin(prompt_length) before prompts of another length (encoder-decoder models: decoder_input_ids)"
+            )
+        is_first = self._tracker.is_fresh
+        rows = self._tracker.rows(input_ids[:, self._prompt_length :].cpu().numpy())
+        if is_first and any(row.is_outside for row in rows):
+            warnings.warn(
+                f"what follows the first {self._prompt_length} ids is no answer of the constraint: if it belongs to "
+                "the prompt, call begin(prompt_length) before each generate",
+                ConstraintWarning,
+                stacklevel=3,
+            )
+        return rows
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        """The scores (rows × logits, any float dtype) with -inf wherever a token is not allowed, in a new tensor."""
+        if scores.shape[1] < self.vocabulary.size:
+            raise VocabularyError(
+                f"the model has {scores.shape[1]:,} logits, fewer than the {self.vocabulary.size:,} ids of the "
+                "vocabulary: was the constraint compiled for another model?"
+            )
+        rows = self.rows(input_ids)
+        allowed = self._allowed(rows, scores)
+        masked = scores.masked_fill(~allowed, -torch.inf)
+        starved = masked.amax(dim=1) == -torch.inf
+        if starved.any():
+            masked.masked_fill_(allowed & starved[:, None], UNSCORED)
+            self._explain(rows, scores, starved)
+        return masked  # type: ignore[return-value]
+
+    def _allowed(self, rows: list[Row], scores: torch.Tensor) -> torch.Tensor:
+        """Bool, of the shape and on the device of ``scores``: which tokens each row may take."""
+        if len(self._bitmask) != len(rows):
+            self._bitmask = trieauto.allocate_token_bitmask(len(rows), self.vocabulary.size)
+        inside = [i for i, row in enumerate(rows) if not row.is_outside]
+        trieauto.fill_next_token_bitmasks([rows[i].matcher for i in inside], self._bitmask, inside)
+        if len(inside) < len(rows):
+            self._bitmask[[i for i, row in enumerate(rows) if row.is_outside]] = self._stop_bits
+        width = scores.shape[1]
+        octets = self._bitmask.astype("<i4", copy=False).view(np.uint8)
+        bits = np.unpackbits(octets, axis=1, count=min(width, 8 * octets.shape[1]), bitorder="little")
+        allowed = torch.from_numpy(bits).view(torch.bool).to(scores.device)
+        return torch.nn.functional.pad(allowed, (0, width - allowed.shape[1]))
+
+    def _explain(self, rows: list[Row], scores: torch.Tensor, starved: torch.Tensor) -> None:
+        """Warn of the first row that another processor left no allowed token but did leave others."""
+        contradicted = (starved & (scores > -torch.inf).any(dim=1)).nonzero().flatten().tolist()
+        for i in contradicted:
+            row = rows[i]
+            if row.is_outside or row.matcher.is_terminated():
+                continue
+            warnings.warn(
+                f"another logits processor contradicts the constraint: in row {i}, after {row.accepted} generated "
+                f"tokens, it {self._describe(row, scores[i])}. The answer follows the constraint.",
+                ConstraintWarning,
+                stacklevel=3,
+            )
+            return
+
+    def _describe(self, row: Row, scores: torch.Tensor) -> str:
+        left = (scores > -torch.inf).nonzero().flatten().tolist()
+        allowed = row.matcher.allowed_token_ids().tolist()
+        if len(left) == 1:
+            return f"forces token {self._name(left[0])} (forced_bos_token_id, forced_eos_token_id)"
+        if set(allowed) <= set(self.vocabulary.stop_token_ids):
+            return f"forbids the stop token {self._name(allowed[0])} (min_length, min_new_tokens, suppress_tokens)"
+        names = ", ".join(self._name(token_id) for token_id in allowed[:3])
+        return (
+            f"forbids all {len(allowed)} allowed tokens, such as {names} (bad_words_ids, suppress_tokens, "
+            "no_repeat_ngram_size, prefix_allowed_tokens_fn, another constraint)"
+        )
+
+    def _name(self, token_id: int) -> str:
+        token = self.vocabulary.tokens[token_id] if token_id < self.vocabulary.size else None
+        return f"{token_id}" if token is None else f"{token_id} {token!r}"
+
+
+def _bits_of(token_ids: Sequence[int], size: int) -> NDArray[np.int32]:
+    """One bitmask row with the bits of these ids."""
+    row = np.zeros(trieauto.allocate_token_bitmask(1, size).shape[1], dtype=np.uint32)
+    for token_id in token_ids:
+        row[token_id // 32] |= np.uint32(1 << token_id % 32)
+    return row.view(np.int32)

@@ -1,0 +1,37 @@
+"""The stopping criterion: a row ends as soon as its answer can no longer change."""
+
+from __future__ import annotations
+
+import torch
+from transformers import StoppingCriteria
+
+from ._hf_processor import ConstraintLogitsProcessor
+
+
+class ConstraintStoppingCriteria(StoppingCriteria):
+    """Ends a row as soon as its value is determined, so that no forward pass is spent on text that is forced.
+
+    The rest of the value is implied: of ``ab``, ``cde`` and ``cdf``, the row ``a`` ends at once and ``cd`` goes on.
+    A value that is a prefix of another is determined by the stop token. Read the value with a matcher
+    (``matcher.value``) or use ``Chooser``, which does: the text of the row is shorter than the value. A row that left
+    the language ends too.
+
+    Args:
+        processor: the processor of the same ``generate`` call. The two share one view of the rows.
+
+    Beam search compares hypotheses by the tokens before this end. Leave the criterion away to have forced tokens
+    generated and scored.
+    """
+
+    def __init__(self, processor: ConstraintLogitsProcessor) -> None:
+        self.processor = processor
+        self.num_calls = 0
+        """How often it was asked. ``generate`` asks once after each forward pass of the model."""
+
+    def __call__(
+        self, input_ids: torch.LongTensor, scores: tuple[torch.Tensor] | None, **kwargs: object
+    ) -> torch.BoolTensor:
+        """Bool, one for each row of ``input_ids``, on its device: whether the row is at its end."""
+        self.num_calls += 1
+        done = [row.is_done for row in self.processor.rows(input_ids)]
+        return torch.tensor(done, dtype=torch.bool, device=input_ids.device)  # type: ignore[return-value]

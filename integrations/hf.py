@@ -1,0 +1,21 @@
+"""Hugging Face transformers: constrain ``generate``, or let a model choose a value.
+
+``Chooser`` does the whole job; ``ConstraintLogitsProcessor`` and ``ConstraintStoppingCriteria`` are what it is made of,
+for ``generate`` calls of your own. Install with ``pip install trieauto[hf]``.
+"""
+
+from __future__ import annotations
+
+from ._hf_chooser import Choice, Chooser
+from ._hf_processor import ConstraintLogitsProcessor, ConstraintWarning
+from ._hf_prompts import Prompt
+from ._hf_stopping import ConstraintStoppingCriteria
+
+__all__ = [
+    "Choice",
+    "Chooser",
+    "ConstraintLogitsProcessor",
+    "ConstraintStoppingCriteria",
+    "ConstraintWarning",
+    "Prompt",
+]

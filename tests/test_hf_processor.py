@@ -1,0 +1,570 @@
+"""The logits processor and the stopping criterion, in every way that ``generate`` calls them.
+
+The oracle is a plain loop over the definition: full forward passes without a cache, and the tokens whose bytes lead on
+to a value. All single letters are tokens, so no prefix of a value is a dead end.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import LogitsProcessor, PreTrainedModel
+
+import trieauto
+from trieauto import Constraint, Matcher
+from trieauto.errors import TrieautoError, VocabularyError
+from trieauto.integrations.hf import ConstraintLogitsProcessor, ConstraintStoppingCriteria, ConstraintWarning
+
+from . import tiny_models as tiny
+from .tiny_models import NUM_LOGITS, PAD, SIZE, START, STOPS, TOKENS, VALUES
+
+PROMPTS = [[5], [6, 7, 8], [9, 4, 4, 10, 11], [4, 5, 6, 7, 8, 9, 10]]
+OTHER_VALUES = ["bed", "bee", "gh", "ghe", "hag"]
+
+
+@pytest.fixture(scope="module")
+def constraint() -> Constraint:
+    return compile_values(VALUES)
+
+
+@pytest.fixture(scope="module")
+def other_constraint() -> Constraint:
+    return compile_values(OTHER_VALUES)
+
+
+@pytest.fixture(scope="module")
+def model() -> PreTrainedModel:
+    return tiny.decoder()
+
+
+def compile_values(values: Sequence[str]) -> Constraint:
+    return trieauto.compile(trieauto.choices(values), tiny.vocabulary())
+
+
+# The oracle
+
+
+def legal_tokens(text: bytes, values: Sequence[str]) -> list[int]:
+    """Ids whose bytes lead from ``text`` on to a value, and the stop ids where ``text`` is one."""
+    ends = [value.encode() for value in values]
+    legal = [i for i, token in enumerate(TOKENS) if token and any(end.startswith(text + token) for end in ends)]
+    return legal + (STOPS if text in ends else [])
+
+
+def is_over(text: bytes, ids: Sequence[int], values: Sequence[str]) -> bool:
+    return ids[-1:] in ([STOPS[0]], [STOPS[1]]) or sum(value.encode().startswith(text) for value in values) == 1
+
+
+def text_of(ids: Sequence[int]) -> bytes:
+    return b"".join(TOKENS[i] or b"" for i in ids)
+
+
+def next_log_probabilities(model: PreTrainedModel, prompt: Sequence[int], generated: Sequence[int]) -> torch.Tensor:
+    with torch.no_grad():
+        if model.config.is_encoder_decoder:
+            start = [model.config.decoder_start_token_id, *generated]
+            output = model(input_ids=torch.tensor([prompt]), decoder_input_ids=torch.tensor([start]))
+        else:
+            output = model(input_ids=torch.tensor([[*prompt, *generated]]))
+    return output.logits[0, -1].double().log_softmax(dim=-1)
+
+
+def plain_greedy(model: PreTrainedModel, prompt: Sequence[int], values: Sequence[str]) -> list[int]:
+    """The likeliest legal token after the other, until a value is determined."""
+    ids: list[int] = []
+    while not is_over(text_of(ids), ids, values):
+        legal = legal_tokens(text_of(ids), values)
+        scores = next_log_probabilities(model, prompt, ids)[legal]
+        ids.append(legal[int(scores.argmax())])
+    return ids
+
+
+def all_paths(model: PreTrainedModel, prompt: Sequence[int], values: Sequence[str]) -> dict[tuple[int, ...], float]:
+    """Every sequence of legal tokens up to where a value is determined, with its log-probability."""
+    done: dict[tuple[int, ...], float] = {}
+    running: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
+    while running:
+        ids, score = running.pop()
+        scores = next_log_probabilities(model, prompt, ids)
+        for token_id in legal_tokens(text_of(ids), values):
+            path = (*ids, token_id)
+            total = score + float(scores[token_id])
+            if is_over(text_of(path), path, values):
+                done[path] = total
+            else:
+                running.append((path, total))
+    return done
+
+
+# The code under test
+
+
+def left_padded(prompts: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:
+    width = max(map(len, prompts))
+    return {
+        "input_ids": torch.tensor([[PAD] * (width - len(prompt)) + list(prompt) for prompt in prompts]),
+        "attention_mask": torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts]),
+    }
+
+
+def right_padded(prompts: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:
+    width = max(map(len, prompts))
+    return {
+        "input_ids": torch.tensor([list(prompt) + [PAD] * (width - len(prompt)) for prompt in prompts]),
+        "attention_mask": torch.tensor([[1] * len(prompt) + [0] * (width - len(prompt)) for prompt in prompts]),
+    }
+
+
+def generate(
+    model: PreTrainedModel,
+    prompts: Sequence[Sequence[int]],
+    constraint: Constraint | Sequence[Constraint] | ConstraintLogitsProcessor,
+    stop_early: bool = True,
+    **options: object,
+) -> list[list[int]]:
+    """What each row generated, without what ``generate`` filled it up with."""
+    inputs = (right_padded if model.config.is_encoder_decoder else left_padded)(prompts)
+    prompt_length = 1 if model.config.is_encoder_decoder else inputs["input_ids"].shape[1]
+    if isinstance(constraint, ConstraintLogitsProcessor):
+        processor = constraint
+        processor.begin(prompt_length)
+    else:
+        processor = ConstraintLogitsProcessor(constraint, prompt_length)
+    criteria = [ConstraintStoppingCriteria(processor)] if stop_early else []
+    output = model.generate(
+        **inputs, logits_processor=[processor], stopping_criteria=criteria, max_new_tokens=9, **options
+    )
+    return [without_filling(row) for row in output[:, prompt_length:].tolist()]
+
+
+def without_filling(row: list[int]) -> list[int]:
+    """A row up to its first stop token, or up to its padding."""
+    ends = [i + 1 for i, token_id in enumerate(row) if token_id in STOPS] + [
+        i for i, token_id in enumerate(row) if token_id == PAD
+    ]
+    return row[: min(ends, default=len(row))]
+
+
+def shown(row: Sequence[int], values: Sequence[str]) -> str:
+    """The value that a row determines."""
+    text = text_of(row)
+    if row[-1] in STOPS:
+        return text.decode()
+    (value,) = [value for value in values if value.encode().startswith(text)]
+    return value
+
+
+MODELS: list[Callable[[int], PreTrainedModel]] = [tiny.decoder, tiny.t5, tiny.bart]
+
+
+@pytest.mark.parametrize("make", MODELS)
+def test_greedy_takes_the_likeliest_legal_token_until_the_value_is_determined(
+    make: Callable[[int], PreTrainedModel], constraint: Constraint
+) -> None:
+    for seed in range(4):
+        model = make(seed)
+        for prompt in PROMPTS:
+            assert generate(model, [prompt], constraint) == [plain_greedy(model, prompt, VALUES)]
+
+
+@pytest.mark.parametrize("make", MODELS)
+def test_without_the_criterion_a_row_is_a_whole_value_and_a_stop_token(
+    make: Callable[[int], PreTrainedModel], constraint: Constraint
+) -> None:
+    for seed in range(4):
+        model = make(seed)
+        for prompt in PROMPTS:
+            [row] = generate(model, [prompt], constraint, stop_early=False)
+            start = plain_greedy(model, prompt, VALUES)
+            assert row[: len(start)] == start
+            assert row[-1] in STOPS
+            assert text_of(row).decode() == shown(start, VALUES)
+
+
+@pytest.mark.parametrize("make", MODELS)
+def test_a_padded_batch_gives_what_its_prompts_give_alone(
+    make: Callable[[int], PreTrainedModel], constraint: Constraint
+) -> None:
+    for seed in range(4):
+        model = make(seed)
+        assert generate(model, PROMPTS, constraint) == [plain_greedy(model, prompt, VALUES) for prompt in PROMPTS]
+
+
+def test_padding_may_be_a_stop_token(model: PreTrainedModel, constraint: Constraint) -> None:
+    rows = generate(model, PROMPTS, constraint, pad_token_id=STOPS[0])
+    expected = [plain_greedy(model, prompt, VALUES) for prompt in PROMPTS]
+    assert [row[: len(answer)] for row, answer in zip(rows, expected, strict=True)] == expected
+    assert {tuple(row[len(answer) :]) for row, answer in zip(rows, expected, strict=True)} <= {(), (STOPS[0],)}
+
+
+def test_every_row_follows_its_own_constraint(
+    model: PreTrainedModel, constraint: Constraint, other_constraint: Constraint
+) -> None:
+    sets = [VALUES, OTHER_VALUES, OTHER_VALUES, VALUES]
+    constraints = [constraint, other_constraint, other_constraint, constraint]
+    expected = [plain_greedy(model, prompt, values) for prompt, values in zip(PROMPTS, sets, strict=True)]
+    assert generate(model, PROMPTS, constraints) == expected
+
+
+@pytest.mark.parametrize("make", MODELS)
+@pytest.mark.parametrize("stop_early", [True, False])
+def test_sampled_sequences_are_values(
+    make: Callable[[int], PreTrainedModel], stop_early: bool, constraint: Constraint, other_constraint: Constraint
+) -> None:
+    torch.manual_seed(0)
+    rows = generate(
+        make(0),
+        PROMPTS[:2],
+        [constraint, other_constraint],
+        stop_early,
+        do_sample=True,
+        num_return_sequences=30,
+        temperature=3.0,
+    )
+    drawn = {shown(row, VALUES) for row in rows[:30]}, {shown(row, OTHER_VALUES) for row in rows[30:]}
+    assert drawn[0] <= set(VALUES)
+    assert drawn[1] <= set(OTHER_VALUES)
+    assert min(map(len, drawn)) > 1
+
+
+@pytest.mark.parametrize("make", MODELS)
+def test_beam_search_with_room_for_everything_finds_the_likeliest_path(
+    make: Callable[[int], PreTrainedModel], constraint: Constraint, other_constraint: Constraint
+) -> None:
+    sets = [OTHER_VALUES, VALUES]
+    for seed in range(3):
+        model = make(seed)
+        paths = [all_paths(model, prompt, values) for prompt, values in zip(PROMPTS[1:3], sets, strict=True)]
+        rows = generate(
+            model,
+            PROMPTS[1:3],
+            [other_constraint, constraint],
+            num_beams=24,
+            num_return_sequences=2,
+            early_stopping="never",
+            length_penalty=0.0,
+        )
+        for found, scores in zip((rows[:2], rows[2:]), paths, strict=True):
+            assert [tuple(row) for row in found] == sorted(scores, key=scores.__getitem__, reverse=True)[:2]
+
+
+@pytest.mark.parametrize("make", MODELS)
+@pytest.mark.parametrize("do_sample", [False, True])
+@pytest.mark.parametrize("stop_early", [False, True])
+def test_narrow_beams_still_end_with_values(
+    make: Callable[[int], PreTrainedModel],
+    do_sample: bool,
+    stop_early: bool,
+    constraint: Constraint,
+    other_constraint: Constraint,
+) -> None:
+    torch.manual_seed(0)
+    for seed in range(3):
+        rows = generate(
+            make(seed),
+            PROMPTS,
+            [constraint, other_constraint] * 2,
+            stop_early,
+            num_beams=3,
+            do_sample=do_sample,
+        )
+        for row, values in zip(rows, [VALUES, OTHER_VALUES] * 2, strict=True):
+            assert shown(row, values) in values
+
+
+@pytest.mark.parametrize("stop_early", [False, True])
+def test_more_beams_than_the_set_has_answers(model: PreTrainedModel, stop_early: bool) -> None:
+    constraint = compile_values(["a", "b"])
+    [row] = generate(model, [PROMPTS[1]], constraint, stop_early, num_beams=8)
+    assert shown(row, ["a", "b"]) in {"a", "b"}
+
+
+@pytest.mark.parametrize("stop_early", [False, True])
+def test_drafted_tokens_do_not_change_the_answer(constraint: Constraint, stop_early: bool) -> None:
+    prompt = [5, 6, 4, 9, 8, 14, 6, 4, 9, 8, 2, 6, 4, 12, 6, 4]  # repeats itself, for the lookup to find something
+    for seed in range(5):
+        model = tiny.decoder(seed)
+        expected = generate(model, [prompt], constraint, stop_early)
+        for options in (
+            {"assistant_model": tiny.decoder(seed + 1)},
+            {"assistant_model": model},
+            {"prompt_lookup_num_tokens": 4},
+        ):
+            [row] = generate(model, [prompt], constraint, stop_early, **options)
+            # The criterion is asked once after several tokens, so drafts may run past the place where it ends.
+            assert [row[: len(expected[0])]] == expected
+            assert shown(row, VALUES) == shown(expected[0], VALUES)
+
+
+def test_sampling_with_an_assistant_gives_values(constraint: Constraint) -> None:
+    torch.manual_seed(0)
+    model, assistant = tiny.decoder(0), tiny.decoder(1)
+    for prompt in PROMPTS:
+        [row] = generate(model, [prompt], constraint, do_sample=True, assistant_model=assistant)
+        assert shown(row, VALUES) in VALUES
+
+
+def test_one_object_serves_call_after_call(constraint: Constraint) -> None:
+    model = tiny.decoder(2)
+    processor = ConstraintLogitsProcessor(constraint)
+    for prompts in ([PROMPTS[0]], PROMPTS, PROMPTS[::-1], [PROMPTS[2]]):
+        assert generate(model, prompts, processor) == [plain_greedy(model, prompt, VALUES) for prompt in prompts]
+    # The answer so far becomes part of the prompt: the same ids, with the border elsewhere.
+    prompt = list(PROMPTS[1])
+    for _ in range(3):
+        [answer] = generate(model, [prompt], processor)
+        assert answer == plain_greedy(model, prompt, VALUES)
+        prompt += answer
+
+
+def test_prompts_of_one_length_need_no_new_beginning(model: PreTrainedModel, constraint: Constraint) -> None:
+    processor = ConstraintLogitsProcessor(constraint, prompt_length=3)
+    for prompt in ([5, 6, 7], [8, 4, 4], [5, 6, 7]):
+        output = model.generate(torch.tensor([prompt]), logits_processor=[processor], max_new_tokens=9)
+        assert text_of(output[0, 3:].tolist()).decode() in VALUES
+
+
+def test_a_stop_token_of_the_models_own_choice_ends_the_row(model: PreTrainedModel, constraint: Constraint) -> None:
+    for stop in STOPS:
+        rows = generate(model, PROMPTS, constraint, stop_early=False, eos_token_id=[stop])
+        assert all(text_of(row).decode() in VALUES for row in rows)
+
+
+# Single calls
+
+
+def step(
+    processor: ConstraintLogitsProcessor, histories: Sequence[Sequence[int]], scores: torch.Tensor | None = None
+) -> torch.Tensor:
+    if scores is None:
+        scores = torch.zeros(len(histories), NUM_LOGITS)
+    return processor(torch.tensor(histories, dtype=torch.long).reshape(len(histories), -1), scores)
+
+
+def kept(scores: torch.Tensor) -> list[list[int]]:
+    """The ids of each row whose score is not -inf."""
+    return [row.nonzero().flatten().tolist() for row in (scores > -torch.inf)]
+
+
+HISTORIES = [[], [4], [12], [13], [6, 4], [6, 4, 9], [4, 5, STOPS[0]], [4, 5, STOPS[1], PAD, PAD], [4, 4], [11, 11, 11]]
+
+
+def expected_ids(history: Sequence[int], values: Sequence[str] = VALUES) -> list[int]:
+    """The ids that a row may go on with: by definition inside the language, only to stop elsewhere."""
+    text = b""
+    for token_id in history:
+        if token_id in STOPS or token_id not in legal_tokens(text, values):
+            return STOPS
+        text += TOKENS[token_id] or b""
+    return sorted(legal_tokens(text, values))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("num_logits", [SIZE, SIZE + 1, NUM_LOGITS, 64, 200])
+def test_only_allowed_scores_remain_and_the_callers_stay_as_they_were(
+    dtype: torch.dtype, num_logits: int, constraint: Constraint
+) -> None:
+    processor = ConstraintLogitsProcessor(constraint, prompt_length=0)
+    for history in HISTORIES:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConstraintWarning)
+            scores = torch.randn(1, num_logits).to(dtype)
+            before = scores.clone()
+            masked = step(processor, [history], scores)
+        assert torch.equal(scores, before)
+        assert masked.dtype == dtype
+        assert masked.shape == scores.shape
+        assert kept(masked) == [expected_ids(history)]
+        assert torch.equal(masked[masked > -torch.inf], scores[masked > -torch.inf])
+
+
+def test_a_scores_row_may_be_a_view(constraint: Constraint) -> None:
+    """Assisted decoding passes slices of a larger tensor."""
+    processor = ConstraintLogitsProcessor(constraint, prompt_length=0)
+    scores = torch.randn(2, 3, NUM_LOGITS)
+    assert torch.equal(step(processor, [[4], [6]], scores[:, 1]), step(processor, [[4], [6]], scores[:, 1].clone()))
+
+
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_rows_are_recognised_whatever_the_calls_before(data: st.DataObject) -> None:
+    """Any order of lengths, rows, numbers of rows and made-up ids gives the masks that the histories alone define."""
+    constraints = [compile_values(VALUES), compile_values(OTHER_VALUES)]
+    processor = ConstraintLogitsProcessor(constraints, prompt_length=0)
+    criterion = ConstraintStoppingCriteria(processor)
+    token_ids = st.sampled_from([*range(4, len(TOKENS)), *STOPS, PAD, SIZE + 3, 4, 6, 12])
+    histories: list[list[int]] = [[], []]
+    for _ in range(data.draw(st.integers(1, 8))):
+        length = data.draw(st.integers(0, len(histories[0]) + 2))
+        num_rows = 2 * data.draw(st.integers(1, 3))
+        histories = [
+            (start := list(data.draw(st.sampled_from(histories)))[:length])
+            + data.draw(st.lists(token_ids, min_size=length - len(start), max_size=length - len(start)))
+            for _ in range(num_rows)
+        ]
+        sets = [VALUES] * (num_rows // 2) + [OTHER_VALUES] * (num_rows // 2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConstraintWarning)
+            expected = [expected_ids(history, values) for history, values in zip(histories, sets, strict=True)]
+            if data.draw(st.booleans()):
+                assert kept(step(processor, histories)) == expected
+            else:
+                done = criterion(torch.tensor(histories, dtype=torch.long).reshape(num_rows, -1), None)
+                assert done.tolist() == [
+                    mask == STOPS or is_over(text_of(history), history, values)
+                    for history, values, mask in zip(histories, sets, expected, strict=True)
+                ]
+
+
+def test_a_step_moves_each_row_by_one_token(constraint: Constraint, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where beams change places, and where drafts are taken back."""
+    moves = 0
+    accept_token = Matcher.accept_token
+
+    def counted(matcher: Matcher, token_id: int) -> bool:
+        nonlocal moves
+        moves += 1
+        return accept_token(matcher, token_id)
+
+    monkeypatch.setattr(Matcher, "accept_token", counted)
+    value = [6, 4, 9, 4, 7, 8]  # f a c a d e would be 9 4 6 4 7 8: any six letters do, the row stays in the language
+    value = [9, 4, 6, 4, 7, 8]
+    processor = ConstraintLogitsProcessor(constraint, prompt_length=0)
+    step(processor, [[], [], []])
+    for length in range(1, 7):
+        step(processor, [value[:length]] * 3)
+    assert moves == 3 * 6
+    moves = 0
+    step(processor, [value[:2]] * 3)
+    assert moves == 0
+    step(processor, [value[:3], [9, 4, 7], [9, 4, 4]])
+    assert moves == 3
+    moves = 0
+    step(processor, [[9, 4, 7, 8], value[:4], value[:4]])
+    assert moves == 3
+
+
+def test_all_scores_minus_infinity_leaves_an_allowed_token(
+    constraint: Constraint, recwarn: pytest.WarningsRecorder
+) -> None:
+    processor = ConstraintLogitsProcessor(constraint, prompt_length=1)
+    for dtype in (torch.float16, torch.bfloat16, torch.float32):
+        masked = step(processor, [[START, 4], [START, 6]], torch.full((2, NUM_LOGITS), -torch.inf, dtype=dtype))
+        assert kept(masked) == [expected_ids([4]), expected_ids([6])]
+        assert torch.isfinite(masked[masked > -torch.inf] / 0.5).all()
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_new_tokens": 9}, r"forbids the stop token 2 \(min_length"),
+        ({"suppress_tokens": list(range(4, len(TOKENS)))}, r"after 0 .*forbids all \d+ allowed tokens, such as 4 b'a'"),
+        ({"forced_bos_token_id": START}, r"forces token 1 \(forced_bos_token_id"),
+    ],
+)
+def test_a_contradicting_processor_is_described_and_overruled(
+    options: dict[str, object], message: str, model: PreTrainedModel, constraint: Constraint
+) -> None:
+    prompt = [START]
+    with pytest.warns(ConstraintWarning, match=message):
+        [row] = generate(model, [prompt], constraint, stop_early=False, **options)
+    assert any(value.encode().startswith(text_of(row)) for value in VALUES)
+    assert set(row) <= set(range(len(TOKENS)))
+
+
+class FirstScoresOnly(LogitsProcessor):
+    """Leaves two rows different contradictions: no score at all, and a score for one forbidden token."""
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        masked = torch.full_like(scores, -torch.inf)
+        masked[1, NUM_LOGITS - 1] = 0.0
+        return masked  # type: ignore[return-value]
+
+
+def test_rows_without_an_allowed_score_can_be_sampled_with_any_temperature(
+    model: PreTrainedModel, constraint: Constraint
+) -> None:
+    torch.manual_seed(0)
+    inputs = left_padded(PROMPTS[1:3])
+    length = inputs["input_ids"].shape[1]
+    processor = ConstraintLogitsProcessor(constraint, length)
+    with pytest.warns(ConstraintWarning, match=f"in row 1, .*forces token {NUM_LOGITS - 1} "):
+        output = model.generate(
+            **inputs,
+            logits_processor=[FirstScoresOnly(), processor],
+            do_sample=True,
+            temperature=0.01,
+            top_k=3,
+            max_new_tokens=9,
+        )
+    for row in output[:, length:].tolist():
+        assert shown(without_filling(row), VALUES) in VALUES
+
+
+# Misuse
+
+
+def test_logits_narrower_than_the_vocabulary_are_an_error_before_anything_is_generated(constraint: Constraint) -> None:
+    model = tiny.decoder(num_logits=SIZE - 1)
+    streamed: list[torch.Tensor] = []
+
+    class Streamer:
+        def put(self, ids: torch.Tensor) -> None:
+            streamed.append(ids)
+
+    processor = ConstraintLogitsProcessor(constraint, prompt_length=3)
+    with pytest.raises(VocabularyError, match="39 logits.*40 ids"):
+        model.generate(torch.tensor([[5, 6, 7]]), logits_processor=[processor], streamer=Streamer())
+    assert [ids.tolist() for ids in streamed] == [[[5, 6, 7]]]
+
+
+def test_the_end_of_the_prompt_must_be_known(constraint: Constraint) -> None:
+    with pytest.raises(TrieautoError, match="where does the prompt end"):
+        step(ConstraintLogitsProcessor(constraint), [[4]])
+    with pytest.raises(TrieautoError, match="rows have 2 ids, fewer than prompt_length=3"):
+        step(ConstraintLogitsProcessor(constraint, prompt_length=3), [[4, 5]])
+    for wrong in (-1, 1.5, "3", [3]):
+        with pytest.raises(TrieautoError, match=r"prompt_length must"):
+            ConstraintLogitsProcessor(constraint, prompt_length=wrong)  # type: ignore[arg-type]
+
+
+def test_a_prompt_taken_for_an_answer_is_pointed_out(constraint: Constraint) -> None:
+    with pytest.warns(ConstraintWarning, match="what follows the first 1 ids is no answer"):
+        assert kept(step(ConstraintLogitsProcessor(constraint, prompt_length=1), [[START, 11, 11]])) == [STOPS]
+
+
+def test_rows_must_divide_among_the_constraints(constraint: Constraint, other_constraint: Constraint) -> None:
+    processor = ConstraintLogitsProcessor([constraint, other_constraint], prompt_length=0)
+    for num_rows in (1, 3):
+        with pytest.raises(TrieautoError, match=f"{num_rows} rows cannot be shared out among 2 constraints"):
+            step(processor, [[4]] * num_rows)
+
+
+def test_constraints_must_fit_together(constraint: Constraint) -> None:
+    with pytest.raises(TrieautoError, match="no constraint"):
+        ConstraintLogitsProcessor([])
+    with pytest.raises(TrieautoError, match="not str"):
+        ConstraintLogitsProcessor(["ab"])  # type: ignore[list-item]
+    longer = trieauto.compile(trieauto.choices(VALUES), tiny.vocabulary(size=SIZE + 1))
+    with pytest.raises(VocabularyError, match="same vocabulary"):
+        ConstraintLogitsProcessor([constraint, longer])
+    endless = trieauto.Vocabulary.from_tokens(TOKENS, stop_token_ids=[], size=SIZE)
+    with pytest.raises(VocabularyError, match="no stop token"):
+        ConstraintLogitsProcessor(trieauto.compile(trieauto.choices(VALUES), endless))
+
+
+def test_masks_are_those_of_the_matcher(constraint: Constraint) -> None:
+    processor = ConstraintLogitsProcessor(constraint, prompt_length=0)
+    matcher = constraint.matcher()
+    history: list[int] = []
+    for token_id in (9, 4, 6, 4, 7, 8):
+        assert np.array_equal(kept(step(processor, [history]))[0], matcher.allowed_token_ids())
+        assert matcher.accept_token(token_id)
+        history.append(token_id)

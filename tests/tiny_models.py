@@ -1,0 +1,104 @@
+"""A vocabulary that a reader can take in at a glance, and models with random weights for it.
+
+Ids: 0 padding, 1 start, 2 and 3 stop, 4-11 the letters a-h, then longer tokens (two of them with the same bytes), then
+ids without bytes up to ``SIZE``; the models have a few logits more than that.
+"""
+
+from __future__ import annotations
+
+import torch
+from transformers import (
+    BartConfig,
+    BartForConditionalGeneration,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedModel,
+    T5Config,
+    T5ForConditionalGeneration,
+)
+
+from trieauto import Vocabulary
+
+PAD, START, STOPS = 0, 1, [2, 3]
+LONGER = [b"ab", b"abc", b"bc", b"cd", b"cde", b"de", b"ef", b"fa", b"ab", b"ead", b"gh"]
+TOKENS: list[bytes | None] = [None] * 4 + [bytes([letter]) for letter in b"abcdefgh"] + [*LONGER]
+SIZE = 40
+NUM_LOGITS = 45
+
+VALUES = ["ab", "abc", "abcd", "bead", "cab", "cafe", "cage", "dead", "deaf", "decade", "face", "facade", "fade", "head"]
+
+
+def vocabulary(size: int = SIZE) -> Vocabulary:
+    return Vocabulary.from_tokens(TOKENS, stop_token_ids=STOPS, size=size)
+
+
+def decoder(seed: int = 0, num_logits: int = NUM_LOGITS, **config: object) -> PreTrainedModel:
+    """A Llama of one layer with 16 dimensions."""
+    torch.manual_seed(seed)
+    return _sharpened(
+        LlamaForCausalLM(
+            LlamaConfig(
+                vocab_size=num_logits,
+                hidden_size=16,
+                intermediate_size=32,
+                num_hidden_layers=1,
+                num_attention_heads=2,
+                pad_token_id=PAD,
+                bos_token_id=START,
+                eos_token_id=STOPS,
+                **config,
+            )
+        )
+    )
+
+
+def t5(seed: int = 0) -> PreTrainedModel:
+    torch.manual_seed(seed)
+    return _sharpened(
+        T5ForConditionalGeneration(
+            T5Config(
+                vocab_size=NUM_LOGITS,
+                d_model=16,
+                d_kv=8,
+                d_ff=32,
+                num_layers=1,
+                num_heads=2,
+                pad_token_id=PAD,
+                eos_token_id=STOPS,
+                decoder_start_token_id=PAD,
+            )
+        )
+    )
+
+
+def bart(seed: int = 0, **config: object) -> PreTrainedModel:
+    torch.manual_seed(seed)
+    return _sharpened(
+        BartForConditionalGeneration(
+            BartConfig(
+                vocab_size=NUM_LOGITS,
+                d_model=16,
+                encoder_layers=1,
+                decoder_layers=1,
+                encoder_attention_heads=2,
+                decoder_attention_heads=2,
+                encoder_ffn_dim=32,
+                decoder_ffn_dim=32,
+                max_position_embeddings=64,
+                pad_token_id=PAD,
+                bos_token_id=START,
+                eos_token_id=STOPS,
+                decoder_start_token_id=START,
+                **config,
+            )
+        )
+    )
+
+
+def _sharpened(model: PreTrainedModel) -> PreTrainedModel:
+    """Weights so large that prompts matter and no two tokens score nearly the same."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 2:
+                parameter.normal_(std=0.7)
+    return model.eval()
