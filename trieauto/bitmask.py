@@ -6,18 +6,47 @@ The layout is XGrammar's, so that its functions, and the serving engines', apply
 from __future__ import annotations
 
 import weakref
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .errors import TrieautoError
-from .kernels.matching import TRACKED_WORDS
+from .kernels.matching import TARGET_MEMORY, TARGET_ROW_WORDS, TARGET_ROWS, TRACKED_WORDS
 
 
 def allocate_token_bitmask(rows: int, size: int) -> npt.NDArray[np.int32]:
     """An int32[rows, ceil(size / 32)] bitmask with every token allowed. ``torch.from_numpy`` shares its memory."""
     return np.full((rows, (size + 31) // 32), -1, np.int32)
+
+
+class RowTarget:
+    """Where the rows of a bitmask are, in the form that kernels read: ``address`` is that of int64[5] (see ``matching``).
+
+    The numbers are kept by address because passing five to a kernel costs as much as clearing a row.
+    """
+
+    __slots__ = ("_words", "address")
+
+    def __init__(self, array: npt.NDArray[np.int32], tracked_address: int = 0) -> None:
+        rows = 1 if array.ndim == 1 else array.shape[0]
+        stride = 0 if array.ndim == 1 else array.strides[0]
+        self._words = np.array([array.ctypes.data, rows, stride, array.shape[-1], tracked_address], np.int64)
+        self.address: int = self._words.ctypes.data
+
+    @property
+    def memory(self) -> int:
+        """The address of the first row."""
+        return int(self._words[TARGET_MEMORY])
+
+    @property
+    def rows(self) -> int:
+        return int(self._words[TARGET_ROWS])
+
+    @property
+    def row_words(self) -> int:
+        return int(self._words[TARGET_ROW_WORDS])
 
 
 class TokenBitmask:
@@ -36,17 +65,7 @@ class TokenBitmask:
         self._tracked = np.zeros((rows, TRACKED_WORDS + 1), np.int32)
         self.array = self._memory.view()
         self.array.flags.writeable = False
-        self.target = _target_of_array(self._memory)._replace(tracked_address=self._tracked.ctypes.data)
-
-
-class RowTarget(NamedTuple):
-    """Where the rows of a bitmask are: addresses and the stride in bytes, the width in words."""
-
-    address: int
-    rows: int
-    row_stride: int
-    row_words: int
-    tracked_address: int
+        self.target = RowTarget(self._memory, self._tracked.ctypes.data)
 
 
 def _target_of_array(array: npt.NDArray[Any]) -> RowTarget:
@@ -58,9 +77,7 @@ def _target_of_array(array: npt.NDArray[Any]) -> RowTarget:
         )
     if not array.flags.writeable:
         raise TrieautoError("this bitmask is read-only (to fill a TokenBitmask, pass it and not its array)")
-    rows = 1 if array.ndim == 1 else array.shape[0]
-    stride = 0 if array.ndim == 1 else array.strides[0]
-    return RowTarget(array.ctypes.data, rows, stride, array.shape[-1], 0)
+    return RowTarget(array)
 
 
 def _find_target(bitmask: Any) -> RowTarget:
@@ -74,8 +91,9 @@ def _find_target(bitmask: Any) -> RowTarget:
 
 
 # The target of the bitmask filled last: an engine fills the same one at every step, and finding its address again
-# costs more than the mask does. Arrays cannot move while they are referenced; a tensor can, so its address is compared.
-_last: tuple[Any, RowTarget] = (lambda: None, RowTarget(0, 0, 0, 0, 0))
+# costs more than the mask does. An array cannot move while anything refers to it, weakly or not; a tensor can, so its
+# address is compared.
+_last: tuple[Callable[[], Any], RowTarget, int] = (lambda: None, RowTarget(np.zeros((1, 1), np.int32)), 0)
 
 
 def row_target(bitmask: Any) -> RowTarget:
@@ -87,9 +105,9 @@ def row_target(bitmask: Any) -> RowTarget:
     global _last
     if type(bitmask) is TokenBitmask:
         return bitmask.target
-    reference, target = _last
-    if reference() is bitmask is not None and (type(bitmask) is np.ndarray or bitmask.data_ptr() == target.address):
+    reference, target, memory = _last
+    if reference() is bitmask is not None and (type(bitmask) is np.ndarray or bitmask.data_ptr() == memory):
         return target
     target = _find_target(bitmask)
-    _last = (weakref.ref(bitmask), target)
+    _last = (weakref.ref(bitmask), target, target.memory)
     return target

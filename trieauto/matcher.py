@@ -84,7 +84,7 @@ class Matcher:
             TrieautoError: a bitmask of another kind, or too small.
         """
         target = row_target(bitmask)
-        while (state := fill_row(self._record, index, *target)) != DONE:
+        while (state := fill_row(self._record, index, target.address)) != DONE:
             if state == DOES_NOT_FIT:
                 raise _does_not_fit(target, index, self.constraint)
             self.constraint.make_ready(state)
@@ -92,9 +92,7 @@ class Matcher:
     def allowed_token_ids(self) -> npt.NDArray[np.int32]:
         """The ids of all legal tokens, stop ids included: int32, ascending."""
         row = np.empty(self.constraint.num_words, np.int32)
-        address = row.ctypes.data
-        while (state := fill_row(self._record, 0, address, 1, 0, len(row), 0)) != DONE:
-            self.constraint.make_ready(state)
+        self.fill_next_token_bitmask(row)
         tokens: npt.NDArray[np.int32] = row_tokens(row)
         return tokens
 
@@ -247,7 +245,7 @@ def fill_next_token_bitmasks(
     if indices is not None and rows.shape != records.shape:
         raise TrieautoError(f"{len(records)} matchers but indices of shape {rows.shape}")
     position = 0
-    while (position := fill_rows(records, position, rows, *target)) != DONE:
+    while (position := fill_rows(records, position, rows, target.address)) != DONE:
         if position <= DOES_NOT_FIT:
             position = DOES_NOT_FIT - position
             raise _does_not_fit(target, position if indices is None else int(rows[position]), matchers[position].constraint)

@@ -44,8 +44,13 @@ READY_WORDS = 4
 DONE = -1
 REFUSED = -2
 DOES_NOT_FIT = -3
-WALK_LIMIT = 192  # edges; a mask that takes a longer walk is made once and kept
+WALK_LIMIT = 64  # edges; a mask that takes a longer walk is made once and kept
 SCRATCH_TOKENS = 4 * WALK_LIMIT
+
+# The target of a fill: where a bitmask is, its rows, their stride in bytes and width in words, and the address of
+# int32[rows, TRACKED_WORDS + 1] for a tracked one, else 0.
+TARGET_MEMORY, TARGET_ROWS, TARGET_STRIDE, TARGET_ROW_WORDS, TARGET_TRACKED = range(5)
+TARGET_WORDS = 5
 
 # A row of a tracked bitmap (see ``bitmask.TokenBitmask``): how many words may be nonzero (-1: any), and which.
 TRACKED_WORDS = 63
@@ -224,36 +229,37 @@ def _tracked(address, index):  # type: ignore[no-untyped-def]
     return int32_at(address + index * 4 * (TRACKED_WORDS + 1), TRACKED_WORDS + 1)
 
 
-@kernel("int64(int64, int64, int64, int64, int64, int64, int64)", nogil=False)
-def fill_row(record, index, address, num_rows, row_stride, row_words, tracked_address):  # type: ignore[no-untyped-def]
-    """Write the mask of one matcher into row ``index`` of int32[num_rows, row_words] at ``address``.
-
-    ``row_stride`` in bytes; ``tracked_address``: of int32[num_rows, TRACKED_WORDS + 1], or 0. Returns ``DONE``, or
-    ``DOES_NOT_FIT``, or the state whose mask must be made ready before trying again.
-    """
+@helper
+def _fill_target_row(record, index, target):  # type: ignore[no-untyped-def]
     d = _descriptor(record)
-    if index < 0 or index >= num_rows or 32 * row_words < d[SIZE]:
+    row_words = target[TARGET_ROW_WORDS]
+    if index < 0 or index >= target[TARGET_ROWS] or 32 * row_words < d[SIZE]:
         return np.int64(DOES_NOT_FIT)
-    row = int32_at(address + index * row_stride, row_words)
-    return _fill(d, int64_at(record, RECORD_WORDS)[STATE], row, _tracked(tracked_address, index))
+    row = int32_at(target[TARGET_MEMORY] + index * target[TARGET_STRIDE], row_words)
+    return _fill(d, int64_at(record, RECORD_WORDS)[STATE], row, _tracked(target[TARGET_TRACKED], index))
 
 
-@kernel("int64(int64[::1], int64, int64[::1], int64, int64, int64, int64, int64)", nogil=False)
-def fill_rows(records, begin, indices, address, num_rows, row_stride, row_words, tracked_address):  # type: ignore[no-untyped-def]
+@kernel("int64(int64, int64, int64)", nogil=False)
+def fill_row(record, index, target):  # type: ignore[no-untyped-def]
+    """Write the mask of one matcher into row ``index`` of the bitmask whose target is at address ``target``.
+
+    Returns ``DONE``; or ``DOES_NOT_FIT``; or the state whose mask must be made ready before trying again.
+    """
+    return _fill_target_row(record, index, int64_at(target, TARGET_WORDS))
+
+
+@kernel("int64(int64[::1], int64, int64[::1], int64)", nogil=False)
+def fill_rows(records, begin, indices, target):  # type: ignore[no-untyped-def]
     """Write the masks of ``records[begin:]`` into the rows ``indices`` (or 0, 1, ... if that is empty).
 
     Otherwise as ``fill_row``. Returns ``DONE``; or the position in ``records`` of the first whose mask must be made
     ready; or ``DOES_NOT_FIT - k`` if record k does not fit. All before it are done.
     """
+    words = int64_at(target, TARGET_WORDS)
     for k in range(begin, len(records)):
-        index = indices[k] if len(indices) > 0 else k
-        d = _descriptor(records[k])
-        if index < 0 or index >= num_rows or 32 * row_words < d[SIZE]:
-            return np.int64(DOES_NOT_FIT - k)
-        row = int32_at(address + index * row_stride, row_words)
-        state = int64_at(records[k], RECORD_WORDS)[STATE]
-        if _fill(d, state, row, _tracked(tracked_address, index)) != DONE:
-            return np.int64(k)
+        result = _fill_target_row(records[k], indices[k] if len(indices) > 0 else np.int64(k), words)
+        if result != DONE:
+            return np.int64(k) if result >= 0 else np.int64(DOES_NOT_FIT - k)
     return np.int64(DONE)
 
 
