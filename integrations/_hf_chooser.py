@@ -92,6 +92,7 @@ class Chooser:
             for token_id in (model.generation_config.pad_token_id, tokenizer.pad_token_id, self._stop_token_ids[0])
             if token_id is not None
         )
+        self._max_new_tokens = _most_tokens(self.constraint)
         self._decoder_prompt = _decoder_prompt(model) if model.config.is_encoder_decoder else None
 
     def __call__(self, prompt: Prompt) -> Choice:
@@ -156,7 +157,7 @@ class Chooser:
                 logits_processor=LogitsProcessorList([*self._processors, processor]),
                 stopping_criteria=StoppingCriteriaList([criterion]),
                 **{**NEUTRAL, "eos_token_id": self._stop_token_ids, "pad_token_id": self._pad_token_id, **arguments},
-                max_length=prompt_length + _most_tokens(self.constraint),
+                max_length=prompt_length + self._max_new_tokens,
             )
         answers = [self._read(row) for row in output.sequences[:, prompt_length:].tolist()]
         scores = _log_probabilities(output, [token_ids for _, token_ids in answers])
@@ -194,13 +195,14 @@ def _constraint(
                 f"the constraint was compiled for {vocabulary.size:,} ids, but the model has {num_logits:,} logits"
             )
         for token_id in model_stop_token_ids:
-            if token_id < vocabulary.size and vocabulary.tokens[token_id]:
+            if token_id < len(vocabulary.tokens) and vocabulary.tokens[token_id]:
                 raise VocabularyError(
                     f"the model stops at token {token_id}, which the constraint's vocabulary takes for the text "
                     f"{vocabulary.tokens[token_id]!r}: name it as a stop token when making the vocabulary"
                 )
         return values
-    vocabulary = Vocabulary.from_tokenizer(tokenizer, size=num_logits, stop_token_ids=model_stop_token_ids)
+    stop_token_ids = {*model_stop_token_ids, tokenizer.eos_token_id} - {None}
+    vocabulary = Vocabulary.from_tokenizer(tokenizer, size=num_logits, stop_token_ids=stop_token_ids or None)
     automaton = values if isinstance(values, Automaton) else trieauto.choices(values)
     return trieauto.compile(automaton, vocabulary)
 
@@ -209,6 +211,15 @@ def _model_stop_token_ids(model: PreTrainedModel) -> list[int]:
     """The ids at which ``generate`` stops by itself."""
     stop = model.generation_config.eos_token_id
     return [] if stop is None else [stop] if isinstance(stop, int) else list(stop)
+
+
+def _most_tokens(constraint: Constraint) -> int:
+    """More tokens than any spelling of any value has: each token is at least a byte."""
+    values = constraint.automaton.values
+    if values is None:
+        raise UnsupportedError("a Chooser needs a set of values; for other languages use ConstraintLogitsProcessor")
+    longest = max(len(value.encode() if isinstance(value, str) else value) for value in values.given)
+    return longest + 2  # a space before the value, and the stop token
 
 
 def _decoder_prompt(model: PreTrainedModel) -> torch.Tensor:

@@ -55,8 +55,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         prompt_length: how many ids come before the answer; None if ``begin`` says it.
 
     Raises:
-        VocabularyError: the constraints have different vocabularies, or one without a stop token; when called, the
-            model's logits are narrower than the vocabulary (before anything is generated).
+        VocabularyError: the constraints have different vocabularies; when called, the model's logits are narrower
+            than the vocabulary (before anything is generated).
         TrieautoError: no constraint, or a bad ``prompt_length``; when called, no ``prompt_length`` was given, the ids
             are shorter than it, or the batch does not divide among the constraints.
 
@@ -75,8 +75,6 @@ class ConstraintLogitsProcessor(LogitsProcessor):
             if other.vocabulary.fingerprint != constraints[0].vocabulary.fingerprint:
                 raise VocabularyError("the constraints of one batch must be compiled for the same vocabulary")
         self.vocabulary = constraints[0].vocabulary
-        if not self.vocabulary.stop_token_ids:
-            raise VocabularyError("the vocabulary has no stop token, so a finished row would have no token left")
         self._tracker = RowTracker(constraints)
         self._bitmask = trieauto.allocate_token_bitmask(0, self.vocabulary.size)
         self._stop_bits = _bits_of(self.vocabulary.stop_token_ids, self.vocabulary.size)
@@ -178,7 +176,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         )
 
     def _name(self, token_id: int) -> str:
-        token = self.vocabulary.tokens[token_id] if token_id < self.vocabulary.size else None
+        tokens = self.vocabulary.tokens
+        token = tokens[token_id] if token_id < len(tokens) else None
         return f"{token_id}" if token is None else f"{token_id} {token!r}"
 
 

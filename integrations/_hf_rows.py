@@ -17,13 +17,11 @@ class Row:
     """Where one row stands. Immutable: ``matcher`` is forked before it moves, so that rows can share it.
 
     Attributes:
-        constraint: what the row must follow.
         matcher: has accepted the row's first ``accepted`` generated ids.
         accepted: how many ids of the row are within the language.
         is_outside: whether the row has more ids than that. Nothing can bring it back.
     """
 
-    constraint: Constraint
     matcher: Matcher
     accepted: int
     is_outside: bool
@@ -42,14 +40,14 @@ class Row:
             return self
         matcher = self.matcher.fork()
         matcher.rollback(self.accepted - start)
-        size = self.constraint.vocabulary.size
+        size = matcher.constraint.vocabulary.size
         accepted = start
         for token_id in ids[start:].tolist():
             # Ids beyond the vocabulary turn up in made-up histories: to the matcher they would be an error.
             if not 0 <= token_id < size or not matcher.accept_token(token_id):
                 break
             accepted += 1
-        return Row(self.constraint, matcher, accepted, is_outside=accepted < len(ids))
+        return Row(matcher, accepted, is_outside=accepted < len(ids))
 
 
 def is_determined(matcher: Matcher) -> bool:
@@ -71,7 +69,7 @@ class RowTracker:
     """
 
     def __init__(self, constraints: Sequence[Constraint]) -> None:
-        self._roots = [Row(constraint, constraint.matcher(), 0, is_outside=False) for constraint in constraints]
+        self._roots = [Row(constraint.matcher(), 0, is_outside=False) for constraint in constraints]
         self._rows: list[Row] = []
         self._ids = np.empty((0, 0), dtype=np.int64)
 
@@ -104,13 +102,14 @@ class RowTracker:
         rows: list[Row] = []
         for i in range(num_rows):
             root = self._roots[i // share]
-            at_place = self._rows[i] if i < len(shared) and self._rows[i].constraint is root.constraint else None
+            constraint = root.matcher.constraint
+            at_place = self._rows[i] if i < len(shared) and self._rows[i].matcher.constraint is constraint else None
             if at_place is not None and shared[i] == known_length:
                 rows.append(at_place.follow(ids[i], known_length))
                 continue
             if parents is None:
-                parents = {(row.constraint, self._ids[j].tobytes()): row for j, row in enumerate(self._rows)}
-            parent = parents.get((root.constraint, ids[i, :known_length].tobytes()))
+                parents = {(row.matcher.constraint, self._ids[j].tobytes()): row for j, row in enumerate(self._rows)}
+            parent = parents.get((constraint, ids[i, :known_length].tobytes()))
             if parent is not None:
                 rows.append(parent.follow(ids[i], known_length))
             elif at_place is not None:

@@ -1,4 +1,4 @@
-"""The laws of the design, for every way masks are made, against the reference and on generated sets and vocabularies."""
+"""The laws of the design, for every way masks are made: against the reference, on generated sets and vocabularies."""
 
 from __future__ import annotations
 
@@ -120,9 +120,7 @@ def test_masks_and_everything_else_equal_the_reference(
 
 @every_way
 @given(problem=small_problems(prefix_space=None))
-def test_complete_token_paths_are_exactly_the_language(
-    way: Callable[[Problem], Constraint], problem: Problem
-) -> None:
+def test_complete_token_paths_are_exactly_the_language(way: Callable[[Problem], Constraint], problem: Problem) -> None:
     """Law 3: the paths through the masks are all paths, and each ends as the value it spells."""
     if not _is_spellable(problem):
         return
@@ -153,9 +151,7 @@ def test_complete_token_paths_are_exactly_the_language(
 def test_values_that_cannot_be_spelled_are_named(problem: Problem) -> None:
     """Law 7."""
     meaning = spellings(problem.values, problem.prefix_space)
-    spelled = {
-        value for text, value in meaning.items() if not unreachable_values([text], problem.tokens)
-    }
+    spelled = {value for text, value in meaning.items() if not unreachable_values([text], problem.tokens)}
     missing = sorted(set(problem.values) - spelled)
     automaton, vocabulary = trieauto.choices(problem.values), _vocabulary(problem)
     if not spelled:
@@ -223,7 +219,9 @@ def test_several_tokens_are_all_or_nothing(
     _assert_same(matcher, reference)
 
 
-@given(many=st.lists(st.tuples(problems(spellable=True), st.sampled_from(sorted(WAYS)), walks(3)), min_size=1, max_size=6))
+@given(
+    many=st.lists(st.tuples(problems(spellable=True), st.sampled_from(sorted(WAYS)), walks(3)), min_size=1, max_size=6)
+)
 def test_a_batch_of_different_constraints_equals_single_fills(many: list[tuple[Problem, str, list[int]]]) -> None:
     """One call for all rows; rows not named stay as they are; a tracked bitmask keeps up over several steps."""
     matchers = [WAYS[name](problem).matcher() for problem, name, _ in many]

@@ -399,6 +399,18 @@ class TestTokenizersLibrary:
         assert token_source(tokenizer).tokens == wanted
         assert from_tokenizer_json(tokenizer.to_str()).tokens == wanted
 
+    def test_tokens_of_no_bytes(self) -> None:
+        document = json.loads(decoded_by(decoders.ByteLevel()).to_str())
+        document["model"]["vocab"][""] = 2
+        assert from_tokenizer_json(document).tokens == [b"a", b"b", None]
+
+    def test_strip_of_the_whole_text_leaves_the_tokens_alone(self) -> None:
+        tokenizer = byte_level_tokenizer(add_prefix_space=True)
+        tokens = token_source(tokenizer).tokens
+        tokenizer.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
+        assert tokenizer.decode(tokenizer.encode("a b").ids) == "a b"
+        assert token_source(tokenizer).tokens == tokens
+
     def test_two_ids_of_one_piece_are_both_kept(self) -> None:
         tokenizer = Tokenizer(models.Unigram([("<unk>", 0.0), ("a", -1.0), ("a", -2.0)], 0, False))
         tokenizer.decoder = decoders.Metaspace()
@@ -735,6 +747,12 @@ class TestHuggingFace:
         assert source.prefix_space == (prefix == " " and kind is GPT2Slow)
         assert source.tokens == [*(bytes([byte]) for byte in range(255)), None, "caf\u00e9".encode()]
         assert source.stop_token_ids == (255,)
+
+    def test_added_token_that_is_a_piece_of_a_slow_tokenizer(self) -> None:
+        tokenizer = GPT2Slow(eos_token="<eos>")
+        tokenizer.add_tokens(["\u00e9"])
+        assert tokenizer.added_tokens_decoder[0xE9].content == "\u00e9"
+        assert token_source(tokenizer).tokens[0xE9] == b"\xe9"
 
     def test_slow_that_does_not_spell_what_it_tokenizes(self) -> None:
         swapped = BYTE_LEVEL_ALPHABET | {"a": ord("b"), "b": ord("a")}

@@ -162,8 +162,8 @@ def _with_spaced_values(automaton: Automaton, values: SortedValues) -> Automaton
         rest = value[1:] if value[:1] in (" ", b" ") else None
         if rest is not None and automaton.accepts(rest):
             raise UnsupportedError(
-                f"the set holds both {shorten(rest)} and {shorten(value)}, so an optional space before a value would be "
-                "ambiguous: compile with prefix_space='none' or 'required'"
+                f"the set holds both {shorten(rest)} and {shorten(value)}, so an optional space before a value would "
+                "be ambiguous: compile with prefix_space='none' or 'required'"
             )
     spaced = [" " + value if isinstance(value, str) else b" " + value for value in plain]
     packed = pack(plain + spaced)

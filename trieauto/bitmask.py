@@ -22,7 +22,7 @@ def allocate_token_bitmask(rows: int, size: int) -> npt.NDArray[np.int32]:
 
 
 class RowTarget:
-    """Where the rows of a bitmask are, in the form that kernels read: ``address`` is that of int64[5] (see ``matching``).
+    """Where the rows of a bitmask are, as kernels read it: ``address`` is that of int64[5] (see ``kernels.matching``).
 
     The numbers are kept by address because passing five to a kernel costs as much as clearing a row.
     """
@@ -73,7 +73,8 @@ def _target_of_array(array: npt.NDArray[Any]) -> RowTarget:
         raise TrieautoError(f"a bitmask must be int32, not {array.dtype}")
     if array.ndim not in (1, 2) or array.strides[-1] != 4 or 0 in array.shape:
         raise TrieautoError(
-            f"a bitmask must be int32[rows, words] with contiguous rows, not of shape {array.shape}, strides {array.strides}"
+            "a bitmask must be int32[rows, words] with contiguous rows, "
+            f"not of shape {array.shape} with strides {array.strides}"
         )
     if not array.flags.writeable:
         raise TrieautoError("this bitmask is read-only (to fill a TokenBitmask, pass it and not its array)")
@@ -87,7 +88,9 @@ def _find_target(bitmask: Any) -> RowTarget:
         if bitmask.device.type != "cpu":
             raise TrieautoError(f"masks are filled on the CPU; this bitmask is on {bitmask.device}")
         return _target_of_array(bitmask.numpy())
-    raise TrieautoError(f"a bitmask must be a numpy array, a torch tensor or a TokenBitmask, not {type(bitmask).__name__}")
+    raise TrieautoError(
+        f"a bitmask must be a numpy array, a torch tensor or a TokenBitmask, not {type(bitmask).__name__}"
+    )
 
 
 # The target of the bitmask filled last: an engine fills the same one at every step, and finding its address again

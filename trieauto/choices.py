@@ -41,7 +41,9 @@ def choices(values: Iterable[str | bytes], *, threads: int | None = None) -> Aut
         given = given.copy()  # the caller's list may change
     packed = pack(given)
     if len(packed.data) >= MAX_STATES:
-        raise TrieautoError(f"the values hold {len(packed.data):,} bytes together; at most {MAX_STATES:,} are supported")
+        raise TrieautoError(
+            f"the values hold {len(packed.data):,} bytes together; at most {MAX_STATES:,} are supported"
+        )
     order, shared = sort_packed(packed, threads)
     if (shared < 0).any():
         order, shared = order[shared >= 0], shared[shared >= 0]

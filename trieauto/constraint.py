@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -77,6 +76,7 @@ class Constraint:
             self._mask_offsets, self._mask_tokens, tables.max_token_length, vocabulary.size, tables.scratch,
         )  # fmt: skip
         self.num_words = (vocabulary.size + 31) // 32
+        self.scratch_row = np.empty(self.num_words, np.int32)  # for kernels that hold the interpreter lock
         self._ready = ReadyMasks(READY_LIMIT, self._publish_ready)
 
     def _publish_ready(self, table: npt.NDArray[np.int64]) -> None:
@@ -197,7 +197,7 @@ def compile(
         UnsupportedError: a combination of options, or eager masks of more than 268 million entries.
     """
     begin = time.perf_counter()
-    _check_options(automaton, mode, unreachable, prefix_space, method)
+    _check_options(automaton, vocabulary, mode, unreachable, prefix_space, method)
     if prefix_space is None:
         prefix_space = "optional" if vocabulary.prefix_space and automaton.values is not None else "none"
     extended = with_prefix_space(automaton, prefix_space)
@@ -217,9 +217,17 @@ def compile(
     )
 
 
-def _check_options(automaton: object, mode: str, unreachable: str, prefix_space: str | None, method: str) -> None:
+def _check_options(
+    automaton: object, vocabulary: object, mode: str, unreachable: str, prefix_space: str | None, method: str
+) -> None:
     if not isinstance(automaton, Automaton):
-        raise TrieautoError(f"compile takes an automaton, as trieauto.choices(values) makes it, not {shorten(automaton)}")
+        raise TrieautoError(
+            f"compile takes an automaton, as trieauto.choices(values) makes it, not {shorten(automaton)}"
+        )
+    if not isinstance(vocabulary, Vocabulary):
+        raise TrieautoError(
+            f"compile takes a vocabulary, as Vocabulary.from_tokenizer makes it, not {shorten(vocabulary)}"
+        )
     for name, value, allowed in (
         ("mode", mode, get_args(Mode)),
         ("unreachable", unreachable, ("error", "report")),
@@ -313,7 +321,14 @@ def _eager_masks(
         if method == "aho_corasick":
             depth = depth_of_trie(automaton.links)
             return all_tokens_by_aho_corasick(  # type: ignore[no-any-return]
-                automaton.labels, automaton.links, live, tables.nodes, tables.token_ids, *tables.aho_corasick, depth, *span
+                automaton.labels,
+                automaton.links,
+                live,
+                tables.nodes,
+                tables.token_ids,
+                *tables.aho_corasick,
+                depth,
+                *span,
             )
         return all_tokens(  # type: ignore[no-any-return]
             *arrays, tables.nodes, tables.token_ids, tables.max_token_length, *span, MAX_EAGER_ENTRIES
@@ -335,7 +350,8 @@ def _eager_masks(
     num_entries = sum(int(part.sum()) for part in counts)
     if sum(map(len, counts)) < extended.num_states or num_entries > MAX_EAGER_ENTRIES:
         raise UnsupportedError(
-            f"the masks of all {extended.num_states:,} states hold more than {MAX_EAGER_ENTRIES:,} tokens: use mode='lazy'"
+            f"the masks of all {extended.num_states:,} states hold more than {MAX_EAGER_ENTRIES:,} tokens: "
+            "use mode='lazy'"
         )
     offsets = np.zeros(extended.num_states + 1, np.int32)
     np.cumsum(counts[0] if len(counts) == 1 else np.concatenate(counts), out=offsets[1:])

@@ -1,7 +1,7 @@
 """Arrays kept on disk between processes: plain bytes under a digest, never pickled.
 
-A file is one line of JSON (format, builder, key, the arrays' names, dtypes and shapes, a digest of what follows) and the
-arrays' bytes. It is written beside its place and moved there in one step, so that several processes may write at
+A file is one line of JSON (format, builder, key, the arrays' names, dtypes and shapes, a digest of what follows) and
+the arrays' bytes. It is written beside its place and moved there in one step, so that several processes may write at
 once. Whatever does not read as exactly that, for exactly this key, counts as absent and is written anew.
 """
 

@@ -19,6 +19,7 @@ from .kernels.matching import (
     REFUSED,
     TERMINATED,
     accept,
+    allowed_tokens,
     fill_row,
     fill_rows,
     follow,
@@ -26,7 +27,6 @@ from .kernels.matching import (
     get_state,
     has_continuation,
     is_accepting,
-    row_tokens,
     set_record,
     set_state,
 )
@@ -84,6 +84,8 @@ class Matcher:
             TrieautoError: a bitmask of another kind, or too small.
         """
         target = row_target(bitmask)
+        if type(index) is not int:
+            index = operator.index(index)
         while (state := fill_row(self._record, index, target.address)) != DONE:
             if state == DOES_NOT_FIT:
                 raise _does_not_fit(target, index, self.constraint)
@@ -91,10 +93,11 @@ class Matcher:
 
     def allowed_token_ids(self) -> npt.NDArray[np.int32]:
         """The ids of all legal tokens, stop ids included: int32, ascending."""
-        row = np.empty(self.constraint.num_words, np.int32)
-        self.fill_next_token_bitmask(row)
-        tokens: npt.NDArray[np.int32] = row_tokens(row)
-        return tokens
+        while True:
+            state, tokens = allowed_tokens(self._record, self.constraint.scratch_row)
+            if state == DONE:
+                return tokens  # type: ignore[no-any-return]
+            self.constraint.make_ready(state)
 
     # Tokens
 
@@ -107,6 +110,8 @@ class Matcher:
         Raises:
             TokenNotAllowedError: ``token_id`` is not an id of this vocabulary at all. O(bytes of the token).
         """
+        if type(token_id) is not int:
+            token_id = self._check_id(token_id)
         before = accept(self._record, token_id)
         if before == REFUSED:
             self._check_id(token_id)
@@ -248,7 +253,9 @@ def fill_next_token_bitmasks(
     while (position := fill_rows(records, position, rows, target.address)) != DONE:
         if position <= DOES_NOT_FIT:
             position = DOES_NOT_FIT - position
-            raise _does_not_fit(target, position if indices is None else int(rows[position]), matchers[position].constraint)
+            raise _does_not_fit(
+                target, position if indices is None else int(rows[position]), matchers[position].constraint
+            )
         constraint = matchers[position].constraint
         constraint.make_ready(get_state(records[position]))
 

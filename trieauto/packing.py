@@ -94,7 +94,9 @@ def default_threads(count: int) -> int:
     return 1 if count < PARALLEL_COUNT else min(8, len(os.sched_getaffinity(0)))
 
 
-def sort_packed(packed: PackedStrings, threads: int | None = None) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+def sort_packed(
+    packed: PackedStrings, threads: int | None = None
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
     """The order of packed strings by their bytes, equal ones as given, and what each shares with the one before.
 
     Returns:

@@ -104,7 +104,9 @@ class TokenTables:
             return False
         failures, outputs, lengths = (stored[name] for name in _AHO_CORASICK_ARRAYS)
         limit = len(self.nodes) - 1
-        if not (_within(failures, 0, limit) and _within(outputs, 0, limit) and _within(lengths, 0, self.max_token_length)):
+        if not (
+            _within(failures, 0, limit) and _within(outputs, 0, limit) and _within(lengths, 0, self.max_token_length)
+        ):
             return False
         used = lengths > 0
         return bool(np.all(lengths[failures[used]] < lengths[used]) and np.all(lengths[outputs[used]] < lengths[used]))

@@ -7,6 +7,7 @@ import operator
 import os
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from . import sources
@@ -124,7 +125,7 @@ class Vocabulary:
     def tokens(self) -> list[bytes | None]:
         """The bytes of each token id; ``None`` for those without (special tokens, stop ids, unused ids)."""
         data, offsets = self.tables.data.tobytes(), self.tables.offsets.tolist()
-        return [data[a:b] or None for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+        return [data[a:b] or None for a, b in pairwise(offsets)]
 
     @property
     def is_byte_complete(self) -> bool:
@@ -151,4 +152,6 @@ def _checked_token(token_id: int, token: object) -> bytes:
         return b""
     if isinstance(token, (bytes, bytearray)):
         return bytes(token)
-    raise VocabularyError(f"token {token_id} is {shorten(token)}: tokens must be bytes, or None for those without bytes")
+    raise VocabularyError(
+        f"token {token_id} is {shorten(token)}: tokens must be bytes, or None for those without bytes"
+    )

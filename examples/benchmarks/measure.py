@@ -39,24 +39,35 @@ def _three_digits(number: float) -> str:
     return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
 
 
-def in_turns(
-    tasks: Mapping[str, Callable[[], object]], *, calls: int = 1, seconds: float = 1.0, rounds: int = 31
-) -> dict[str, Timing]:
+def clocked(task: Callable[..., object], *arguments: Any, calls: int = 1) -> Callable[[], float]:
+    """A function that runs ``task(*arguments)``, which does ``calls`` calls, and returns the seconds of one."""
+
+    def run() -> float:
+        begin = time.perf_counter()
+        result = task(*arguments)
+        elapsed = time.perf_counter() - begin
+        del result  # freeing it is not what is measured
+        return elapsed / calls
+
+    return run
+
+
+def in_turns(tasks: Mapping[str, Callable[[], float]], *, seconds: float = 1.0, rounds: int = 31) -> dict[str, Timing]:
     """Time several tasks side by side.
 
     After one warm-up each, every round runs every task once, in an order that rotates, so that whatever else the
     machine does falls on all of them. A task that has used up its time sits out the later rounds.
 
     Args:
-        tasks: what to run; a task does ``calls`` calls of what is measured.
-        seconds: for each task.
+        tasks: each runs once and returns the seconds it counts (see ``clocked``).
+        seconds: for each task in all, what it does not count included.
         rounds: at most.
     """
     used = dict.fromkeys(tasks, 0.0)
     samples: dict[str, list[float]] = {name: [] for name in tasks}
-    for task in tasks.values():
-        task()
     names = list(tasks)
+    for name in names:
+        tasks[name]()
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -65,23 +76,20 @@ def in_turns(
                 name = names[(number + offset) % len(names)]
                 if samples[name] and used[name] > seconds:
                     continue
-                task = tasks[name]
                 begin = time.perf_counter()
-                task()
-                elapsed = time.perf_counter() - begin
-                used[name] += elapsed
-                samples[name].append(elapsed / calls)
+                samples[name].append(tasks[name]())
+                used[name] += time.perf_counter() - begin
+            gc.collect()
     finally:
         if was_enabled:
             gc.enable()
     return {name: Timing.of(samples[name]) for name in names}
 
 
-def timed(task: Callable[[], T]) -> tuple[float, T]:
-    """Seconds of one call, and its result."""
-    begin = time.perf_counter()
-    result = task()
-    return time.perf_counter() - begin, result
+def clock_overhead() -> float:
+    """Seconds between two readings of the clock with nothing in between."""
+    clock = time.perf_counter
+    return statistics.median(-(clock() - clock()) for _ in range(10_000))
 
 
 class TookTooLong(Exception):  # noqa: N818 (an outcome, not a mistake)

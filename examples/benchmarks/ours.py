@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from peers import Engine, EngineError, Fill, Form
 from vocabularies import ByteVocabulary
@@ -17,6 +17,7 @@ class Trieauto(Engine):
 
     name = "trieauto"
     forms = (Form("choices", list),)
+    mode: Literal["auto", "eager", "lazy"] = "auto"
 
     def __init__(self, vocabulary: ByteVocabulary) -> None:
         super().__init__(vocabulary)
@@ -29,7 +30,7 @@ class Trieauto(Engine):
         return trieauto.Vocabulary.from_tokens(vocabulary.tokens, stop_token_ids=[vocabulary.stop_token_id])
 
     def compile(self, form: Form, source: Any) -> trieauto.Constraint:
-        return trieauto.compile(trieauto.choices(source), self.vocabulary)
+        return trieauto.compile(trieauto.choices(source), self.vocabulary, mode=self.mode)
 
     def matcher(self, compiled: trieauto.Constraint) -> trieauto.Matcher:
         return compiled.matcher()
@@ -37,6 +38,9 @@ class Trieauto(Engine):
     def accept(self, matcher: trieauto.Matcher, token_id: int) -> None:
         if not matcher.accept_token(token_id):
             raise EngineError(f"{self.name} refuses token {token_id}")
+
+    def rollback(self, matcher: trieauto.Matcher) -> None:
+        matcher.rollback(1)
 
     def may_stop(self, matcher: trieauto.Matcher) -> bool:
         return matcher.fork().accept_token(self._stop_token_id)
@@ -61,3 +65,22 @@ class TrieautoOwnBuffers(Trieauto):
 
     def rows(self, bitmask: trieauto.TokenBitmask) -> Any:
         return bitmask.array
+
+
+class TrieautoEager(Trieauto):
+    """trieauto with the masks of all states found while compiling."""
+
+    name = "trieauto, eager"
+    mode = "eager"
+
+
+class TrieautoLazy(Trieauto):
+    """trieauto with masks found when they are needed."""
+
+    name = "trieauto, lazy"
+    mode = "lazy"
+
+
+OURS: dict[str, type[Engine]] = {
+    engine.name: engine for engine in (Trieauto, TrieautoOwnBuffers, TrieautoEager, TrieautoLazy)
+}

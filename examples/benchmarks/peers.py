@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -64,6 +65,14 @@ class Engine(ABC):
             EngineError: it is not legal.
         """
 
+    def reset(self, matcher: Any) -> None:
+        """Go back to before the first token."""
+        matcher.reset()
+
+    @abstractmethod
+    def rollback(self, matcher: Any) -> None:
+        """Take back the last token."""
+
     @abstractmethod
     def may_stop(self, matcher: Any) -> bool:
         """Whether a stop token would be accepted now."""
@@ -89,13 +98,38 @@ class Engine(ABC):
         """The engine's own account of the memory of a compiled set."""
         return None
 
-    def first_mask(self, form: Form, source: Any, bitmask: Any) -> None:
-        """From the set to the first mask in row 0."""
-        self.fill(self.matcher(self.compile(form, source)), bitmask)()
+    def first_mask(self, form: Form, source: Any, bitmask: Any) -> Any:
+        """From the set to the first mask in row 0; returns what was compiled."""
+        compiled = self.compile(form, source)
+        self.fill(self.matcher(compiled), bitmask)()
+        return compiled
+
+    def timed_first_mask(self, form: Form, source: Any, bitmask: Any) -> tuple[float, Any]:
+        """Seconds to the first mask, and what was compiled."""
+        begin = time.perf_counter()
+        compiled = self.first_mask(form, source, bitmask)
+        return time.perf_counter() - begin, compiled
 
 
 def _quoted_alternatives(values: Sequence[str]) -> str:
     return " | ".join(json.dumps(value, ensure_ascii=False) for value in values)
+
+
+def _ebnf(values: Sequence[str]) -> str:
+    return f"root ::= {_quoted_alternatives(values)}"
+
+
+# By default LLGuidance allows nothing but the tokenizer's own next token where the text is determined: other masks, and
+# slower ones. Its other forms know no such option.
+_NO_FORCING = '%llguidance {"no_forcing": true}\n'
+
+
+def _lark_terminal(values: Sequence[str]) -> str:
+    return f"{_NO_FORCING}start: VALUE\nVALUE: {_quoted_alternatives(values)}"
+
+
+def _lark_rule(values: Sequence[str]) -> str:
+    return f"{_NO_FORCING}start: {_quoted_alternatives(values)}"
 
 
 def _regex(values: Sequence[str]) -> str:
@@ -111,13 +145,19 @@ def _structural_tag(values: Sequence[str]) -> str:
     return json.dumps({"type": "structural_tag", "format": {"type": "or", "elements": elements}})
 
 
+def _keeping(bitmask: Bitmask, fill: partial[object]) -> Fill:
+    """``fill``, which knows only an address, and with it the memory that is there."""
+    fill.__dict__["bitmask"] = bitmask
+    return fill
+
+
 class XGrammar(Engine):
     """XGrammar as it comes: all masks are prepared while compiling."""
 
     name = "XGrammar"
     threads = (1, 2, "auto")
     forms = (
-        Form("EBNF", lambda values: f"root ::= {_quoted_alternatives(values)}"),
+        Form("EBNF", _ebnf),
         Form("regex", _regex),
         Form("structural tag", _structural_tag),
         Form("JSON enum", _json_enum, is_json=True),
@@ -161,6 +201,9 @@ class XGrammar(Engine):
         if not matcher.accept_token(token_id):
             raise EngineError(f"{self.name} refuses token {token_id}")
 
+    def rollback(self, matcher: Any) -> None:
+        matcher.rollback(1)
+
     def may_stop(self, matcher: Any) -> bool:
         return bool(matcher.fork().accept_token(self._stop_token_id))
 
@@ -188,8 +231,8 @@ class LLGuidance(Engine):
     name = "LLGuidance"
     threads = (1, 2)
     forms = (
-        Form("lark terminal", lambda values: f"start: VALUE\nVALUE: {_quoted_alternatives(values)}"),
-        Form("lark rule", lambda values: f"start: {_quoted_alternatives(values)}"),
+        Form("lark terminal", _lark_terminal),
+        Form("lark rule", _lark_rule),
         Form("regex", _regex),
         Form("JSON enum", _json_enum, is_json=True),
     )
@@ -233,23 +276,29 @@ class LLGuidance(Engine):
     def matcher(self, compiled: Any) -> Any:
         return compiled.deep_copy()
 
-    def first_mask(self, form: Form, source: Any, bitmask: Any) -> None:
-        self.fill(self.compile(form, source), bitmask)()  # what was compiled is a matcher already
+    def first_mask(self, form: Form, source: Any, bitmask: Any) -> Any:
+        compiled = self.compile(form, source)  # a matcher already
+        self.fill(compiled, bitmask)()
+        return compiled
 
     def accept(self, matcher: Any, token_id: int) -> None:
         if not matcher.consume_token(token_id):
             raise EngineError(f"{self.name} refuses token {token_id}: {matcher.get_error()}")
 
+    def rollback(self, matcher: Any) -> None:
+        if not matcher.rollback(1):
+            raise EngineError(f"{self.name} cannot roll back: {matcher.get_error()}")
+
     def may_stop(self, matcher: Any) -> bool:
         return bool(matcher.is_accepting())
 
     def fill(self, matcher: Any, bitmask: Any) -> Fill:
-        return partial(matcher.unsafe_compute_mask_ptr, bitmask.ctypes.data, bitmask[0].nbytes)
+        return _keeping(bitmask, partial(matcher.unsafe_compute_mask_ptr, bitmask.ctypes.data, bitmask[0].nbytes))
 
     def batch_fill(self, matchers: Sequence[Any], bitmask: Any, threads: Any) -> Fill:
         fill = self._llguidance.LLExecutor(threads).unsafe_compute_mask_ptr
         pairs = [(matcher, row) for row, matcher in enumerate(matchers)]
-        return partial(fill, pairs, bitmask.ctypes.data, bitmask[0].nbytes, len(bitmask))
+        return _keeping(bitmask, partial(fill, pairs, bitmask.ctypes.data, bitmask[0].nbytes, len(bitmask)))
 
     def _check(self, matcher: Any) -> None:
         if matcher.is_error():
@@ -310,11 +359,14 @@ class OutlinesCore(Engine):
         except ValueError as error:
             raise EngineError(f"{self.name} refuses token {token_id}") from error
 
+    def rollback(self, matcher: Any) -> None:
+        matcher.rollback_state(1)
+
     def may_stop(self, matcher: Any) -> bool:
         return bool(matcher.is_finished())
 
     def fill(self, matcher: Any, bitmask: Any) -> Fill:
-        return partial(matcher.write_mask_into, bitmask.ctypes.data, bitmask.shape[1], 4)
+        return _keeping(bitmask, partial(matcher.write_mask_into, bitmask.ctypes.data, bitmask.shape[1], 4))
 
     def batch_fill(self, matchers: Sequence[Any], bitmask: Any, threads: Any) -> Fill:
         fills = [self.fill(matcher, row[None]) for matcher, row in zip(matchers, bitmask, strict=True)]

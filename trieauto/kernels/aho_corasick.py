@@ -77,7 +77,9 @@ def build_aho_corasick(nodes):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _scan(labels, subtree_ends, live, nodes, failures, outputs, lengths, depth_limit, begin, end, places, token_ids, tokens):  # type: ignore[no-untyped-def]
+def _scan(
+    labels, subtree_ends, live, nodes, failures, outputs, lengths, depth_limit, begin, end, places, token_ids, tokens
+):  # type: ignore[no-untyped-def]
     """Find every token whose bytes begin at one of the states ``begin .. end - 1``.
 
     Without room in ``tokens`` they are counted in ``places[start - begin + 1]``, else written from
@@ -118,7 +120,9 @@ def _scan(labels, subtree_ends, live, nodes, failures, outputs, lengths, depth_l
     "Tuple((int64[::1], int32[::1]))(uint8[::1], int32[::1], uint8[::1], int32[:, ::1], int32[::1], int32[::1],"
     " int32[::1], int32[::1], int64, int64, int64)"
 )
-def all_tokens_by_aho_corasick(labels, subtree_ends, live, nodes, token_ids, failures, outputs, lengths, depth_limit, begin, end):  # type: ignore[no-untyped-def]
+def all_tokens_by_aho_corasick(
+    labels, subtree_ends, live, nodes, token_ids, failures, outputs, lengths, depth_limit, begin, end
+):  # type: ignore[no-untyped-def]
     """The tokens legal in each of the states ``begin .. end - 1`` of a trie; as ``walk.all_tokens``.
 
     Counts first, then fills, so that nothing is allocated twice. O(states * tokens that end at one state).
@@ -126,13 +130,41 @@ def all_tokens_by_aho_corasick(labels, subtree_ends, live, nodes, token_ids, fai
     """
     places = np.zeros(end - begin + 1, np.int64)
     tokens = np.empty(0, np.int32)
-    _scan(labels, subtree_ends, live, nodes, failures, outputs, lengths, depth_limit, begin, end, places, token_ids, tokens)
+    _scan(
+        labels,
+        subtree_ends,
+        live,
+        nodes,
+        failures,
+        outputs,
+        lengths,
+        depth_limit,
+        begin,
+        end,
+        places,
+        token_ids,
+        tokens,
+    )
     counts = places[1:].copy()
     for k in range(len(counts)):
         places[k + 1] += places[k]
     if places[len(counts)] > 0:
         tokens = np.empty(places[len(counts)], np.int32)
-        _scan(labels, subtree_ends, live, nodes, failures, outputs, lengths, depth_limit, begin, end, places, token_ids, tokens)
+        _scan(
+            labels,
+            subtree_ends,
+            live,
+            nodes,
+            failures,
+            outputs,
+            lengths,
+            depth_limit,
+            begin,
+            end,
+            places,
+            token_ids,
+            tokens,
+        )
     return counts, tokens
 
 

@@ -135,7 +135,9 @@ def _walk(d, state, tokens, limit):  # type: ignore[no-untyped-def]
     nowhere = int32_at(np.int64(0), 0)
     depth = d[MAX_TOKEN_LENGTH] + 1
     stack = int32_at(d[SCRATCH], 3 * depth).reshape((depth, 3))
-    return collect(_labels(d), _links(d), _targets(d), _live(d), nodes, token_ids, state, stack, tokens, nowhere, 0, limit)
+    return collect(
+        _labels(d), _links(d), _targets(d), _live(d), nodes, token_ids, state, stack, tokens, nowhere, 0, limit
+    )
 
 
 @helper
@@ -338,9 +340,8 @@ def is_accepting(record):  # type: ignore[no-untyped-def]
     return _is_accepting(_descriptor(record), int64_at(record, RECORD_WORDS)[STATE])
 
 
-@kernel("int32[::1](int32[::1])", nogil=False)
-def row_tokens(row):  # type: ignore[no-untyped-def]
-    """The token ids of a bitmask row, ascending: int32."""
+@helper
+def _row_tokens(row):  # type: ignore[no-untyped-def]
     count = 0
     for k in range(len(row)):
         word = np.int64(row[k]) & 0xFFFFFFFF
@@ -356,6 +357,15 @@ def row_tokens(row):  # type: ignore[no-untyped-def]
                     tokens[count] = 32 * k + bit
                     count += 1
     return tokens
+
+
+@kernel("Tuple((int64, int32[::1]))(int64, int32[::1])", nogil=False)
+def allowed_tokens(record, row):  # type: ignore[no-untyped-def]
+    """``DONE`` and everything legal now, stop ids included, ascending: int32; or the state whose mask must be made
+    ready, and nothing. ``row``: int32[words], working space."""
+    untracked = int32_at(np.int64(0), 0)
+    result = _fill(_descriptor(record), int64_at(record, RECORD_WORDS)[STATE], row, untracked)
+    return result, _row_tokens(row) if result == DONE else np.empty(0, np.int32)
 
 
 @kernel("boolean(int64)", nogil=False)

@@ -106,7 +106,18 @@ def all_tokens(labels, links, targets, live, nodes, token_ids, max_token_length,
     for state in range(begin, end):
         while True:
             after = collect(
-                labels, links, targets, live, nodes, token_ids, state, stack, tokens, nowhere, position, np.int64(1) << 62
+                labels,
+                links,
+                targets,
+                live,
+                nodes,
+                token_ids,
+                state,
+                stack,
+                tokens,
+                nowhere,
+                position,
+                np.int64(1) << 62,
             )
             if after >= 0:
                 break
@@ -140,7 +151,18 @@ def live_states(labels, links, targets, accepting, nodes, token_ids, max_token_l
                 continue
             while True:
                 count = collect(
-                    labels, links, targets, everything_live, nodes, token_ids, state, stack, tokens, ends, 0, np.int64(1) << 62
+                    labels,
+                    links,
+                    targets,
+                    everything_live,
+                    nodes,
+                    token_ids,
+                    state,
+                    stack,
+                    tokens,
+                    ends,
+                    0,
+                    np.int64(1) << 62,
                 )
                 if count >= 0:
                     break

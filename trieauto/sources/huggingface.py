@@ -21,7 +21,8 @@ def from_huggingface(tokenizer: Any) -> TokenSource:
     """The tokens of a tokenizer of ``transformers``, fast or slow, or of the ``tokenizers`` library.
 
     The stop ids are those that the tokenizer itself names ``eos_token_id`` and ``eot_token_id``, each one id or a
-    list; a tokenizer knows nothing of the model's generation config, which may name more. A special added token (``added_tokens_decoder[id].special``) has no bytes, any other is literal text. What
+    list; a tokenizer knows nothing of the model's generation config, which may name more. A special added token
+    (``added_tokens_decoder[id].special``) has no bytes, any other is literal text. What
     ``clean_up_tokenization_spaces`` does to a decoded text is left out of account.
 
     Slow tokenizers are read by what they keep: a SentencePiece model (``sp_model``), GPT-2's alphabet
