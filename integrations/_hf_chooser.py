@@ -34,8 +34,8 @@ class Choice:
             counted.
         token_ids: the ids that the model had to choose. They spell the value, or the part of it that tells it from
             all other values; without the stop token.
-        num_forward_passes: of the model, in the ``generate`` call that gave this answer. The prompts of a batch share
-            them. A prefill in several chunks counts as one.
+        num_forward_passes: how often the model ran until this value was determined; with beams, until the search was
+            over. The prompts of a batch share passes. A prefill counts as one, an encoder and an assistant not at all.
     """
 
     value: str | bytes
@@ -160,14 +160,19 @@ class Chooser:
                 max_length=prompt_length + self._max_new_tokens,
             )
         answers = [self._read(row) for row in output.sequences[:, prompt_length:].tolist()]
-        scores = _log_probabilities(output, [token_ids for _, token_ids in answers])
+        scores = _log_probabilities(output, [token_ids for _, token_ids, _ in answers])
+        has_beams = getattr(output, "beam_indices", None) is not None
         return [
-            Choice(value, score, tuple(token_ids), criterion.num_calls)
-            for (value, token_ids), score in zip(answers, scores, strict=True)
+            # A row of a batch is over before the others are; drafts can settle several tokens in one pass.
+            Choice(value, score, tuple(ids), criterion.num_calls if has_beams else min(steps, criterion.num_calls))
+            for (value, ids, steps), score in zip(answers, scores, strict=True)
         ]
 
-    def _read(self, generated: list[int]) -> tuple[str | bytes, list[int]]:
-        """The value of a row, and the ids that determined it; padding and forced text may follow them."""
+    def _read(self, generated: list[int]) -> tuple[str | bytes, list[int], int]:
+        """The value of a row, the ids that determined it, and how many there are, a stop token counted.
+
+        Padding and forced text may follow in ``generated``.
+        """
         matcher = self.constraint.matcher()
         for length, token_id in enumerate(generated, start=1):
             if not matcher.accept_token(token_id):
@@ -176,7 +181,7 @@ class Chooser:
                 value = matcher.value
                 if value is None:
                     break
-                return value, generated[: length - matcher.is_terminated()]
+                return value, generated[: length - matcher.is_terminated()], length
         raise TrieautoError(f"the model's answer {generated} is no value of the set: are its logits numbers?")
 
 

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import settings
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+# Hypothesis' own deadline is a time assertion, and the first call of a compiled kernel may take seconds.
+settings.register_profile("trieauto", deadline=None)
+settings.load_profile("trieauto")
 
 
 @pytest.fixture(scope="session")

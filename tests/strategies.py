@@ -8,15 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from trieauto.reference.language import unreachable_values
 from trieauto.reference.prefix_space import PrefixSpace, spellings
-
-# Hypothesis' own deadline is a time assertion, and the first call of a compiled kernel may take seconds.
-settings.register_profile("trieauto", deadline=None)
-settings.load_profile("trieauto")
 
 COMMON_UNITS = [b"a", b"b"]
 """Drawn more often than the others, for shared prefixes and overlapping tokens."""

@@ -1,6 +1,6 @@
 """Arrays kept on disk between processes: plain bytes under a digest, never pickled.
 
-A file is one line of JSON (format, builder, key, the arrays' names, dtypes and shapes, a digest of what follows) and
+A file is one line of JSON (format, builder, key, the arrays' names, dtypes and shapes, a digest) and
 the arrays' bytes. It is written beside its place and moved there in one step, so that several processes may write at
 once. Whatever does not read as exactly that, for exactly this key, counts as absent and is written anew.
 """
@@ -31,6 +31,12 @@ def _place(kind: str, key: str) -> Path | None:
     return None if root is None else root / "vocabularies" / f"{key}-{kind}.bin"
 
 
+def _digest(described: object, payload: bytes | bytearray) -> str:
+    digest = hashlib.blake2b(json.dumps(described).encode(), digest_size=16)
+    digest.update(payload)
+    return digest.hexdigest()
+
+
 def load(kind: str, key: str) -> dict[str, npt.NDArray[np.generic]] | None:
     """The arrays kept under this kind and key, or ``None`` if there are none that can be trusted."""
     place = _place(kind, key)
@@ -44,7 +50,7 @@ def load(kind: str, key: str) -> dict[str, npt.NDArray[np.generic]] | None:
             return None  # another version's; that is no fault
         if header["kind"] != kind or header["key"] != key:
             raise ValueError("it was made for something else")
-        if header["digest"] != hashlib.blake2b(payload, digest_size=16).hexdigest():
+        if header["digest"] != _digest(header["arrays"], payload):
             raise ValueError("its digest does not match its contents")
         arrays: dict[str, npt.NDArray[np.generic]] = {}
         position = 0
@@ -54,6 +60,8 @@ def load(kind: str, key: str) -> dict[str, npt.NDArray[np.generic]] | None:
             count = math.prod(shape)
             arrays[name] = np.frombuffer(payload, dtype, count, position).reshape(shape)
             position += arrays[name].nbytes
+        if position != len(payload) or min((min(shape, default=0) for _, _, shape in header["arrays"]), default=0) < 0:
+            raise ValueError("its arrays do not fill it")
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
@@ -68,13 +76,14 @@ def save(kind: str, key: str, arrays: dict[str, npt.NDArray[np.generic]]) -> Non
     if place is None:
         return
     payload = b"".join(array.tobytes() for array in arrays.values())
+    described = [[name, array.dtype.name, list(array.shape)] for name, array in arrays.items()]
     header = {
         "format": FORMAT,
         "builder": source_digest(),
         "kind": kind,
         "key": key,
-        "arrays": [[name, array.dtype.name, list(array.shape)] for name, array in arrays.items()],
-        "digest": hashlib.blake2b(payload, digest_size=16).hexdigest(),
+        "arrays": described,
+        "digest": _digest(described, payload),
     }
     try:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

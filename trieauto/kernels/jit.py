@@ -6,6 +6,7 @@ other types raises ``TypeError`` instead of compiling a second version in the mi
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import os
@@ -13,7 +14,8 @@ import pickle
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -29,6 +31,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _kernels: list[tuple[Any, str]] = []
 _warm_up_lock = threading.Lock()
 _is_warm = False
+_COMPLETE = "complete"  # a file that says that every kernel is there
 
 
 def cache_root() -> Path | None:
@@ -150,6 +153,22 @@ def helper(function: F) -> F:
     return cast(F, numba.njit(nogil=True, error_model="numpy")(function))
 
 
+@contextmanager
+def _one_process_at_a_time(directory: Path) -> Iterator[None]:
+    """Let one process compile for all that start at once; where there are no file locks, each compiles for itself."""
+    try:
+        import fcntl
+
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = (directory / "lock").open("w")
+    except (ImportError, OSError):
+        yield
+        return
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def warm_up() -> None:
     """Load every kernel from disk, or compile it (once for each machine and version; tens of seconds in all).
 
@@ -163,11 +182,23 @@ def warm_up() -> None:
         if _is_warm:
             return
         directory = _kernel_directory()
-        if directory is not None and not directory.is_dir():
-            logger.warning("trieauto: compiling its kernels for this machine, once; this takes about a minute")
-        for dispatcher, signature in _kernels:
-            if directory is not None:
-                dispatcher._cache = _Cache(dispatcher.py_func)
-            dispatcher.compile(signature)
-            dispatcher.disable_compile()
+        if directory is None:
+            _compile_all()
+        elif (directory / _COMPLETE).exists():
+            _compile_all(_Cache)
+        else:
+            with _one_process_at_a_time(directory):
+                if not (directory / _COMPLETE).exists():
+                    logger.warning("trieauto: compiling its kernels for this machine, once; this takes some seconds")
+                _compile_all(_Cache)
+                with contextlib.suppress(OSError):
+                    (directory / _COMPLETE).touch()
         _is_warm = True
+
+
+def _compile_all(cache_class: type[_Cache] | None = None) -> None:
+    for dispatcher, signature in _kernels:
+        if cache_class is not None:
+            dispatcher._cache = cache_class(dispatcher.py_func)
+        dispatcher.compile(signature)
+        dispatcher.disable_compile()

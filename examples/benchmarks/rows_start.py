@@ -1,0 +1,101 @@
+"""The rows about starting: making a tokenizer ready, and importing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from context import Context
+from measure import clocked, in_turns
+from ours import Trieauto
+from peers import LLGuidance, OutlinesCore, XGrammar
+from report import progress
+from vocabularies import VOCABULARIES
+
+CACHE_VARIABLE = "TRIEAUTO_CACHE_DIR"
+
+
+def tokenizer(context: Context) -> None:
+    """From the bytes of all tokens to what a set can be compiled with; nothing kept in memory from before."""
+    section = context.report.section("Tokenizer preparation, from the tokens' bytes")
+    for vocabulary, load in VOCABULARIES.items():
+        byte_vocabulary = load()
+        progress(f"preparing tokenizers for {vocabulary}")
+
+        def ours_cold(tokens: object = byte_vocabulary) -> float:
+            with tempfile.TemporaryDirectory() as empty, _cache_directory(empty):
+                return clocked(Trieauto.prepare, tokens)()
+
+        with tempfile.TemporaryDirectory() as filled, _cache_directory(filled):
+            Trieauto.prepare(byte_vocabulary)
+            tasks: dict[str, Callable[[], float]] = {
+                "trieauto, nothing on disk": ours_cold,
+                "trieauto, kept on disk": clocked(Trieauto.prepare, byte_vocabulary),
+                "XGrammar": clocked(XGrammar.prepare, byte_vocabulary),
+                "LLGuidance": clocked(LLGuidance.prepare, byte_vocabulary),
+                "outlines-core": clocked(OutlinesCore.prepare, byte_vocabulary),
+            }
+            timings = in_turns(tasks, seconds=2.0)
+        ours = timings["trieauto, nothing on disk"].median
+        for name, timing in timings.items():
+            is_peer = not name.startswith("trieauto")
+            target = 1 if name == "XGrammar" else None
+            ratio = timing.median / ours if is_peer else None
+            section.add(f"V={byte_vocabulary.size:,} ({vocabulary})", name, timing, ratio=ratio, at_least=target)
+
+
+_PROGRAM = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from peers import *
+from vocabularies import qwen
+from trieauto.demo_sets import tool_names
+vocabulary, values = qwen(), tool_names(1_000)
+vocabulary.ids
+before = set(sys.modules)
+begin = time.perf_counter()
+from {module} import {engine} as Engine
+engine = Engine(vocabulary)
+engine.first_mask(engine.forms[0], engine.forms[0].source(values), engine.allocate(1))
+print(time.perf_counter() - begin)
+"""
+
+
+def imports(context: Context) -> None:
+    """In a fresh Python process: import, tokenizer, a set of 1,000, first mask. Our disk cache is filled."""
+    section = context.report.section("Import and first use in a fresh process (Qwen, K=1,000)")
+    programs = {
+        "trieauto": _PROGRAM.format(module="ours", engine="Trieauto"),
+        "XGrammar": _PROGRAM.format(module="peers", engine="XGrammar"),
+        "LLGuidance": _PROGRAM.format(module="peers", engine="LLGuidance"),
+    }
+    here = str(Path(__file__).parent)
+
+    def run(program: str) -> Callable[[], float]:
+        command = [sys.executable, "-c", program, here]
+        return lambda: float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+    timings = in_turns({name: run(program) for name, program in programs.items()}, seconds=20.0, rounds=5)
+    ours = timings["trieauto"]
+    section.add("", "trieauto", ours, unit="s", at_most=1.5)
+    for name in ("XGrammar", "LLGuidance"):
+        section.add("", name, timings[name], ratio=timings[name].median / ours.median)
+
+
+@contextmanager
+def _cache_directory(path: str) -> Iterator[None]:
+    """Have trieauto keep tokenizers here; its compiled kernels are loaded already."""
+    before = os.environ.get(CACHE_VARIABLE)
+    os.environ[CACHE_VARIABLE] = path
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[CACHE_VARIABLE]
+        else:
+            os.environ[CACHE_VARIABLE] = before

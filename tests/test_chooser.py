@@ -1,0 +1,471 @@
+"""``Chooser`` on a real language model, and on tiny encoder-decoder models with the same tokenizer."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+import torch
+from transformers import (
+    LogitsProcessor,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    T5Config,
+    T5EncoderModel,
+    T5ForConditionalGeneration,
+)
+
+import trieauto
+from trieauto.errors import (
+    EmptyConstraintError,
+    TrieautoError,
+    UnreachableValueError,
+    UnsupportedError,
+    VocabularyError,
+)
+from trieauto.integrations.hf import Choice, Chooser, ConstraintWarning, Prompt
+
+TOOLS = [
+    "get",
+    "get_weather",
+    "get_weather_tomorrow",
+    "get_time",
+    "send_mail",
+    "send_message",
+    "set_alarm",
+    "sélectionner",
+    "天气",
+    "🌦",
+]
+CHAT = [
+    {"role": "system", "content": "Answer with the name of one tool."},
+    {"role": "user", "content": "Which tool tells what time it is in Lima? get_weather, get_time or send_mail?"},
+]
+PROMPTS: list[Prompt] = [
+    CHAT,
+    "The tool that sends an e-mail is called ",
+    "Will it rain tomorrow?\nTool:",
+    [{"role": "user", "content": "Wake me at seven."}],
+    "a",
+]
+
+
+@pytest.fixture(scope="module")
+def chooser(smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase) -> Chooser:
+    return Chooser(smollm2_model, smollm2_tokenizer, TOOLS)
+
+
+@pytest.fixture(scope="module")
+def alone(chooser: Chooser) -> list[Choice]:
+    """The choice for each prompt, one prompt at a time."""
+    return [chooser(prompt) for prompt in PROMPTS]
+
+
+def prompt_ids(tokenizer: PreTrainedTokenizerBase, prompt: Prompt) -> list[int]:
+    """What the model reads, by way of the text: SmolLM2's tokenizer adds no special tokens of its own."""
+    if not isinstance(prompt, str):
+        prompt = tokenizer.apply_chat_template(prompt, tokenize=False, add_generation_prompt=True)
+    return tokenizer(prompt)["input_ids"]
+
+
+def log_probability(model: PreTrainedModel, prompt: Sequence[int], answer: Sequence[int]) -> float:
+    """Of the answer after the prompt, by the model's own log-softmax, in one forward pass."""
+    with torch.no_grad():
+        scores = model(torch.tensor([[*prompt, *answer]])).logits[0].double().log_softmax(dim=-1)
+    return sum(float(scores[len(prompt) - 1 + i, token_id]) for i, token_id in enumerate(answer))
+
+
+def test_greedy_is_the_likeliest_allowed_token_at_every_step(
+    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase, chooser: Chooser, alone: list[Choice]
+) -> None:
+    """A plain loop over the matcher gives the same value, tokens, log-probability and number of passes."""
+    for prompt, choice in zip(PROMPTS, alone, strict=True):
+        matcher = chooser.constraint.matcher()
+        start = prompt_ids(smollm2_tokenizer, prompt)
+        ids: list[int] = []
+        while matcher.value is None:
+            allowed = torch.from_numpy(matcher.allowed_token_ids()).long()
+            with torch.no_grad():
+                scores = smollm2_model(torch.tensor([start + ids])).logits[0, -1, allowed]
+            ids.append(int(allowed[scores.argmax()]))
+            assert matcher.accept_token(ids[-1])
+        content = ids[:-1] if matcher.is_terminated() else ids
+        assert choice.value == matcher.value
+        assert choice.value in TOOLS
+        assert list(choice.token_ids) == content
+        assert choice.num_forward_passes == len(ids)
+        assert choice.log_probability == pytest.approx(log_probability(smollm2_model, start, content), abs=1e-3)
+
+
+def test_log_probability_ignores_the_mask(
+    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase
+) -> None:
+    """One token settles it, so each of the two values has the probability of its first token among all tokens."""
+    prompt = "The answer to the question whether it is dark at night is:"
+    choice = Chooser(smollm2_model, smollm2_tokenizer, [" yes", " no"])(prompt)
+    assert choice.num_forward_passes == len(choice.token_ids) == 1
+    start = prompt_ids(smollm2_tokenizer, prompt)
+    assert choice.log_probability == pytest.approx(log_probability(smollm2_model, start, choice.token_ids), abs=1e-3)
+    assert choice.log_probability < -0.5
+
+
+def test_a_batch_gives_what_its_prompts_give_alone(chooser: Chooser, alone: list[Choice]) -> None:
+    for batch_size in (1, 2, 5, 8):
+        together = list(chooser.map(PROMPTS, batch_size=batch_size, progress=False))
+        for choice, expected in zip(together, alone, strict=True):
+            assert choice.value == expected.value
+            assert choice.token_ids == expected.token_ids
+            assert choice.num_forward_passes == expected.num_forward_passes
+            assert choice.log_probability == pytest.approx(expected.log_probability, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"num_beams": 3},
+        {"prompt_lookup_num_tokens": 4},
+        {"do_sample": True, "num_beams": 2, "top_k": 5},
+        {"use_cache": False},
+    ],
+)
+def test_forward_passes_are_counted_truly(
+    options: dict[str, Any], smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase
+) -> None:
+    chooser = Chooser(smollm2_model, smollm2_tokenizer, TOOLS, **options)
+    passes = 0
+
+    def count(*_: object) -> None:
+        nonlocal passes
+        passes += 1
+
+    handle = smollm2_model.register_forward_hook(count)
+    try:
+        for prompt in PROMPTS[:2]:
+            passes = 0
+            assert chooser(prompt).num_forward_passes == passes > 0
+        if "prompt_lookup_num_tokens" not in options:
+            passes = 0
+            assert max(choice.num_forward_passes for choice in chooser.map(PROMPTS, progress=False)) == passes
+    finally:
+        handle.remove()
+
+
+def test_beams_find_a_value_at_least_as_likely(
+    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase, alone: list[Choice]
+) -> None:
+    """Values that one token settles, so that greedy is already the best; and the score is the best beam's own."""
+    values = ["Monday", "Tuesday", "Friday"]
+    prompt = "Yesterday was Monday. Today is "
+    greedy = Chooser(smollm2_model, smollm2_tokenizer, values)(prompt)
+    beams = Chooser(smollm2_model, smollm2_tokenizer, values, num_beams=4, length_penalty=0.0)(prompt)
+    assert beams.log_probability >= greedy.log_probability - 1e-3
+    chooser = Chooser(smollm2_model, smollm2_tokenizer, TOOLS, num_beams=3)
+    for prompt_, choice in zip(PROMPTS, chooser.map(PROMPTS, batch_size=5, progress=False), strict=True):
+        assert choice.value in TOOLS
+        start = prompt_ids(smollm2_tokenizer, prompt_)
+        assert choice.log_probability == pytest.approx(
+            log_probability(smollm2_model, start, choice.token_ids), abs=1e-3
+        )
+
+
+def test_drafted_tokens_do_not_change_the_choice(
+    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase, alone: list[Choice]
+) -> None:
+    for options in ({"prompt_lookup_num_tokens": 4}, {"assistant_model": smollm2_model}):
+        chooser = Chooser(smollm2_model, smollm2_tokenizer, TOOLS, **options)
+        for prompt, expected in zip(PROMPTS[:3], alone, strict=False):
+            choice = chooser(prompt)
+            assert (choice.value, choice.token_ids) == (expected.value, expected.token_ids)
+            assert choice.num_forward_passes <= expected.num_forward_passes
+            assert choice.log_probability == pytest.approx(expected.log_probability, abs=1e-3)
+        with pytest.raises(UnsupportedError, match="batch_size=1, not 8"):
+            chooser.map(PROMPTS)
+
+
+def test_sampling_draws_different_values(
+    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase
+) -> None:
+    torch.manual_seed(0)
+    chooser = Chooser(smollm2_model, smollm2_tokenizer, TOOLS, do_sample=True, temperature=5.0, top_k=0)
+    values = {choice.value for choice in chooser.map([PROMPTS[1]] * 12, batch_size=12, progress=False)}
+    assert 1 < len(values)
+    assert values <= set(TOOLS)
+
+
+def test_the_models_own_generation_config_does_not_decide(
+    smollm2_model: PreTrainedModel,
+    smollm2_tokenizer: PreTrainedTokenizerBase,
+    monkeypatch: pytest.MonkeyPatch,
+    recwarn: pytest.WarningsRecorder,
+    alone: list[Choice],
+) -> None:
+    """Checkpoints bring defaults for free text, which would forbid or reweigh what the set needs."""
+    for name, value in {
+        "do_sample": True,
+        "temperature": 9.0,
+        "num_beams": 4,
+        "repetition_penalty": 1.5,
+        "min_length": 50,
+        "min_new_tokens": 50,
+        "max_new_tokens": 2,
+        "no_repeat_ngram_size": 1,
+        "suppress_tokens": [smollm2_tokenizer.eos_token_id],
+        "bad_words_ids": [list(alone[0].token_ids[:1])],
+        "forced_eos_token_id": smollm2_tokenizer.eos_token_id,
+    }.items():
+        monkeypatch.setattr(smollm2_model.generation_config, name, value)
+    choices = Chooser(smollm2_model, smollm2_tokenizer, TOOLS).map(PROMPTS[:2], progress=False)
+    assert [choice.value for choice in choices] == [choice.value for choice in alone[:2]]
+    assert not recwarn.list
+
+
+def test_only_one_value_needs_no_forward_pass(
+    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase
+) -> None:
+    for values in (["get_time"], ["get_time", "get_time"], [""], [b"\xff\x00"]):
+        chooser = Chooser(smollm2_model, smollm2_tokenizer, values)
+        assert chooser("a") == Choice(values[0], 0.0, (), 0)
+        assert [choice.value for choice in chooser.map(["a", CHAT], progress=False)] == [values[0]] * 2
+
+
+def test_a_value_that_others_begin_with_is_told_apart_by_the_stop_token(
+    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase
+) -> None:
+    chooser = Chooser(smollm2_model, smollm2_tokenizer, ["", "abc"])
+    prompts = ["Say nothing:", "x", CHAT, "Continue the alphabet: "]
+    choices = list(chooser.map(prompts, progress=False))
+    assert all(choice.num_forward_passes == 1 for choice in choices)
+    for choice in choices:
+        if choice.value == "":
+            assert (choice.token_ids, choice.log_probability) == ((), 0.0)
+        else:
+            assert choice.value == "abc"
+            assert choice.log_probability < 0
+
+
+def test_values_come_back_as_they_were_given(
+    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase
+) -> None:
+    values: list[str | bytes] = ["abc", b"xyz", "é"]
+    chooser = Chooser(smollm2_model, smollm2_tokenizer, iter(values))
+    chosen = {type(choice.value): choice.value for choice in chooser.map(["x", "xy", "wxyz = ", "abc abc "], 4, False)}
+    assert set(chosen.values()) <= set(values)
+
+
+def test_an_automaton_or_a_constraint_will_do(
+    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase, chooser: Chooser, alone: list[Choice]
+) -> None:
+    for values in (trieauto.choices(TOOLS), chooser.constraint):
+        assert Chooser(smollm2_model, smollm2_tokenizer, values)(CHAT).value == alone[0].value
+
+
+def test_map_reads_a_batch_at_a_time(chooser: Chooser, alone: list[Choice]) -> None:
+    taken = 0
+
+    def endless() -> Iterator[Prompt]:
+        nonlocal taken
+        for prompt in itertools.cycle(PROMPTS[1:3]):
+            taken += 1
+            yield prompt
+
+    choices = chooser.map(endless(), batch_size=2, progress=False)
+    assert taken == 0
+    assert [next(choices).value for _ in range(3)] == [alone[1].value, alone[2].value, alone[1].value]
+    assert taken == 4
+
+
+def test_map_shows_its_progress(chooser: Chooser, capfd: pytest.CaptureFixture[str]) -> None:
+    assert len(list(chooser.map(PROMPTS[:3], batch_size=2))) == 3
+    assert "3/3" in capfd.readouterr().err
+    assert len(list(chooser.map(iter(PROMPTS[:3]), batch_size=2))) == 3
+    assert "3prompt" in capfd.readouterr().err
+    list(chooser.map(PROMPTS[:1], progress=False))
+    assert capfd.readouterr().err == ""
+    assert list(chooser.map([], progress=False)) == []
+
+
+def test_model_and_tokenizer_are_left_as_they_were(
+    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase, chooser: Chooser, alone: list[Choice]
+) -> None:
+    padding_side, config = smollm2_tokenizer.padding_side, smollm2_model.generation_config.to_dict()
+    smollm2_model.train()
+    smollm2_model.model.layers[0].eval()
+    try:
+        before = [module.training for module in smollm2_model.modules()]
+        assert next(chooser.map(PROMPTS, progress=False)).value == alone[0].value
+        assert [module.training for module in smollm2_model.modules()] == before
+        with pytest.raises(UnsupportedError):
+            chooser("")
+        assert [module.training for module in smollm2_model.modules()] == before
+    finally:
+        smollm2_model.eval()
+    assert smollm2_tokenizer.padding_side == padding_side
+    assert smollm2_model.generation_config.to_dict() == config
+
+
+def test_text_that_begins_with_the_start_token_gets_no_second_one(
+    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase, chooser: Chooser, alone: list[Choice]
+) -> None:
+    rendered = smollm2_tokenizer.apply_chat_template(CHAT, tokenize=False, add_generation_prompt=True)
+    assert rendered.startswith(smollm2_tokenizer.bos_token)
+    assert chooser(rendered) == alone[0]
+
+
+class OnlyTheFirstToken(LogitsProcessor):
+    """Another rule, which no value satisfies after its first token."""
+
+    def __init__(self, token_id: int) -> None:
+        self.token_id = token_id
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        masked = torch.full_like(scores, -torch.inf)
+        masked[:, self.token_id] = 0.0
+        return masked  # type: ignore[return-value]
+
+
+def test_other_processors_apply_before_the_constraint(
+    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase
+) -> None:
+    [token_id] = smollm2_tokenizer("s")["input_ids"]
+    chooser = Chooser(smollm2_model, smollm2_tokenizer, TOOLS, logits_processor=[OnlyTheFirstToken(token_id)])
+    with pytest.warns(ConstraintWarning, match=f"after 1 generated tokens, it forces token {token_id} b's'"):
+        choice = chooser(CHAT)
+    assert str(choice.value).startswith("s")
+
+
+# Encoder-decoder models
+
+
+def encoder_decoder(vocab_size: int, seed: int, **generation: object) -> PreTrainedModel:
+    torch.manual_seed(seed)
+    model = T5ForConditionalGeneration(
+        T5Config(
+            vocab_size=vocab_size, d_model=16, d_kv=8, d_ff=32, num_layers=1, num_heads=2, decoder_start_token_id=0
+        )
+    ).eval()
+    model.generation_config.eos_token_id = 2
+    for name, value in generation.items():
+        setattr(model.generation_config, name, value)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 2:
+                parameter.normal_(std=0.5)
+    return model
+
+
+@pytest.mark.parametrize("generation", [{}, {"forced_bos_token_id": 17, "min_length": 20, "forced_eos_token_id": 2}])
+def test_encoder_decoder_models(generation: dict[str, object], smollm2_tokenizer: PreTrainedTokenizerBase) -> None:
+    """The decoder starts from its start token, and from a language token where the model has one."""
+    starts = [0, 17] if generation else [0]
+    seen = set()
+    for seed in range(3):
+        model = encoder_decoder(len(smollm2_tokenizer), seed, **generation)
+        for options in ({}, {"num_beams": 2}):
+            chooser = Chooser(model, smollm2_tokenizer, TOOLS, **options)
+            for prompt, choice in zip(PROMPTS, chooser.map(PROMPTS, progress=False), strict=True):
+                seen.add(choice.value)
+                single = chooser(prompt)
+                assert (single.value, single.token_ids) == (choice.value, choice.token_ids)
+                with torch.no_grad():
+                    logits = model(
+                        input_ids=torch.tensor([prompt_ids(smollm2_tokenizer, prompt)]),
+                        decoder_input_ids=torch.tensor([[*starts, *choice.token_ids]]),
+                    ).logits[0]
+                scores = logits.double().log_softmax(dim=-1)[len(starts) - 1 : -1]
+                expected = sum(float(scores[i, token_id]) for i, token_id in enumerate(choice.token_ids))
+                assert choice.log_probability == pytest.approx(expected, abs=1e-3)
+    assert len(seen) > 1
+
+
+# Misuse
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"max_new_tokens": 5}, "neither sooner nor later"),
+        ({"eos_token_id": 7}, "neither sooner nor later"),
+        ({"stopping_criteria": []}, "neither sooner nor later"),
+        ({"bad_words_ids": [[5]]}, "forbids or forces tokens"),
+        ({"prefix_allowed_tokens_fn": print}, "forbids or forces tokens"),
+        ({"num_return_sequences": 2}, "one value is chosen"),
+        ({"generation_config": None}, "give its fields"),
+        ({"input_ids": None}, "brings its own prompt"),
+        ({"cache_implementation": "paged"}, "no answer would end"),
+    ],
+)
+def test_arguments_that_would_break_the_constraint_are_refused(
+    options: dict[str, Any], reason: str, smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase
+) -> None:
+    [name] = options
+    with pytest.raises(UnsupportedError, match=f"{name}=.*{reason}"):
+        Chooser(smollm2_model, smollm2_tokenizer, TOOLS, **options)
+
+
+def test_sets_that_cannot_be_chosen_from(
+    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase
+) -> None:
+    with pytest.raises(EmptyConstraintError):
+        Chooser(smollm2_model, smollm2_tokenizer, [])
+    with pytest.raises(TrieautoError, match="single string 'get_time'"):
+        Chooser(smollm2_model, smollm2_tokenizer, "get_time")
+    # SmolLM2 lacks the single byte F5, which occurs in no UTF-8.
+    with pytest.raises(UnreachableValueError, match=r"\\xf5"):
+        Chooser(smollm2_model, smollm2_tokenizer, ["get_time", b"get_\xf5"])
+
+
+def test_prompts_that_are_none(chooser: Chooser, smollm2_tokenizer: PreTrainedTokenizerBase) -> None:
+    for wrong in (None, 7, b"text", [], ["text"], [{"content": "no role"}], {"role": "user", "content": "hi"}):
+        with pytest.raises(UnsupportedError, match="a prompt is text or a list of chat messages"):
+            chooser(wrong)  # type: ignore[arg-type]
+    with pytest.raises(UnsupportedError, match="'' has no tokens"):
+        chooser("")
+    for one in ("text", CHAT, CHAT[0]):
+        with pytest.raises(UnsupportedError, match="many prompts, but got one"):
+            chooser.map(one)  # type: ignore[arg-type]
+    for batch_size in (0, -1):
+        with pytest.raises(UnsupportedError, match=f"batch_size must be at least 1, but is {batch_size}"):
+            chooser.map(PROMPTS, batch_size=batch_size)
+
+
+def test_chat_messages_need_a_chat_template(
+    smollm2_model: PreTrainedModel,
+    smollm2_tokenizer: PreTrainedTokenizerBase,
+    chooser: Chooser,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(smollm2_tokenizer, "chat_template", None)
+    with pytest.raises(UnsupportedError, match="no chat template"):
+        chooser(CHAT)
+
+
+def test_models_that_do_not_fit(smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase) -> None:
+    size = len(smollm2_tokenizer)
+    with pytest.raises(VocabularyError, match="49,151"):
+        Chooser(encoder_decoder(size - 1, 0), smollm2_tokenizer, TOOLS)
+    wider = trieauto.Vocabulary.from_tokenizer(smollm2_tokenizer, size=size + 64)
+    constraint = trieauto.compile(trieauto.choices(TOOLS), wider)
+    with pytest.raises(VocabularyError, match="49,216 ids, but the model has 49,152 logits"):
+        Chooser(smollm2_model, smollm2_tokenizer, constraint)
+    with pytest.raises(UnsupportedError, match="T5EncoderModel cannot generate"):
+        config = T5Config(vocab_size=64, d_model=16, d_kv=8, d_ff=32, num_layers=1, num_heads=2)
+        Chooser(T5EncoderModel(config), smollm2_tokenizer, TOOLS)
+
+
+def test_the_models_stop_tokens_are_never_text(smollm2_tokenizer: PreTrainedTokenizerBase) -> None:
+    """A model may stop at a token with text, such as a line break: it ends the answer, and is no part of a value."""
+    [line_break] = smollm2_tokenizer("\n")["input_ids"]
+    model = encoder_decoder(len(smollm2_tokenizer), 0)
+    values = ["a", "ab", "a\n", "a\nb"]
+    constraint = Chooser(model, smollm2_tokenizer, values).constraint
+    model.generation_config.eos_token_id = [2, line_break]
+    with pytest.raises(VocabularyError, match=rf"stops at token {line_break}, .* text b'\\n'"):
+        Chooser(model, smollm2_tokenizer, constraint)
+    with pytest.raises(UnreachableValueError):
+        Chooser(model, smollm2_tokenizer, values)
+    chooser = Chooser(model, smollm2_tokenizer, values[:2])
+    assert set(chooser.constraint.vocabulary.stop_token_ids) == {2, line_break}
+    assert {choice.value for choice in chooser.map(PROMPTS, progress=False)} <= {"a", "ab"}

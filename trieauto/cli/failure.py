@@ -1,0 +1,25 @@
+"""What the commands tell a user who has done something that cannot work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.util import find_spec
+
+
+class Failure(Exception):
+    """The reason, in one line, why a command cannot go on. ``main`` prints it and exits with 1."""
+
+
+def require(modules: Iterable[str], install: str) -> None:
+    """Fail if one of these top-level modules is not installed, and say what to install. Imports nothing."""
+    for module in modules:
+        if find_spec(module) is None:
+            raise Failure(f"{module} is not installed: {install}")
+
+
+def reason(error: BaseException) -> str:
+    """What an exception says, in one line: for system errors the plain reason, else the first line of the message."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,90 @@
+"""Loading a language model and its tokenizer. Needs torch and transformers, which are imported when called."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .failure import Failure, reason, require
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+INSTALL = 'pip install "trieauto[demo]"'
+_HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+def require_transformers(gguf: str | None) -> None:
+    """Fail if what runs a model is not installed, before anything slow is done."""
+    require(["torch", "transformers", *(["gguf"] if gguf else [])], INSTALL)
+
+
+def load_tokenizer(name: str, gguf: str | None = None) -> PreTrainedTokenizerBase:
+    """The tokenizer of a model.
+
+    Args:
+        name: the model's directory, or its name in the Hugging Face hub.
+        gguf: the file within it that holds the model, if it is a GGUF.
+
+    Raises:
+        Failure: there is none, or it cannot be loaded; the message says why.
+    """
+    from transformers import AutoTokenizer
+
+    with _loading("tokenizer", name, gguf):
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
+            name, gguf_file=gguf, trust_remote_code=False
+        )
+    return tokenizer
+
+
+def load_model(name: str, gguf: str | None = None) -> PreTrainedModel:
+    """A decoder or encoder-decoder in eval mode: on the GPU as it is stored, or else in float32 on the CPU.
+
+    Arguments and errors as for ``load_tokenizer``.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
+
+    with _loading("model", name, gguf):
+        # A GGUF holds decoders only, and reading its header twice takes seconds.
+        config = AutoConfig.from_pretrained(name, trust_remote_code=False) if gguf is None else None
+        loader = AutoModelForSeq2SeqLM if config is not None and config.is_encoder_decoder else AutoModelForCausalLM
+        on_gpu = torch.cuda.is_available()
+        model: PreTrainedModel = loader.from_pretrained(
+            name, gguf_file=gguf, dtype="auto" if on_gpu else torch.float32, trust_remote_code=False
+        )
+        if on_gpu:
+            model.to("cuda")
+    return model.eval()
+
+
+@contextmanager
+def _loading(what: str, name: str, gguf: str | None) -> Iterator[None]:
+    """Without progress bars, and with errors in one line."""
+    _check_place(name, gguf)
+    try:
+        # Warnings still appear: the logger of transformers has kept the stderr that it found when it was imported.
+        with redirect_stderr(io.StringIO()):
+            yield
+    except (OSError, ValueError, ImportError, RuntimeError) as error:
+        raise Failure(f"cannot load the {what} of {name}: {reason(error)}") from error
+
+
+def _check_place(name: str, gguf: str | None) -> None:
+    place = Path(name)
+    if place.is_dir():
+        files = sorted(path.name for path in place.glob("*.gguf"))
+        if gguf is not None and not (place / gguf).is_file():
+            found = f"; there is {', '.join(files)}" if files else ""
+            raise Failure(f"no file {gguf} in {name}{found}")
+        if gguf is None and files and not (place / "config.json").exists():
+            raise Failure(f"{name} holds a GGUF file: add --gguf {files[0]}")
+    elif place.exists():
+        raise Failure(f"{name} is a file, not the directory of a model")
+    elif not _HUB_NAME.fullmatch(name):
+        raise Failure(f"no such directory: {name}")
