@@ -52,8 +52,9 @@ class Chooser:
     Choice(value='get_time', log_probability=-1.7, token_ids=(…), num_forward_passes=2)
     >>> list(chooser.map(prompts, batch_size=16))
 
-    Decoding is greedy unless the arguments say otherwise, whatever the model's ``generation_config`` says: of that,
-    only the stop, padding and start tokens and the sampling parameters count. It ends as soon as the value is determined.
+    Decoding is greedy unless the arguments say otherwise, and ends as soon as the value is determined. Of the model's
+    ``generation_config`` only the stop, padding and start tokens and the parameters of sampling count; the rest is
+    meant for free text.
 
     Args:
         model: a decoder or an encoder-decoder with ``generate``. It is in eval mode while it answers, and as before
@@ -123,7 +124,9 @@ class Chooser:
         if batch_size < 1:
             raise UnsupportedError(f"batch_size must be at least 1, but is {batch_size}")
         if batch_size > 1 and drafts(self._arguments):
-            raise UnsupportedError(f"drafted tokens (assistant model, prompt lookup) need batch_size=1, not {batch_size}")
+            raise UnsupportedError(
+                f"drafted tokens (assistant model, prompt lookup) need batch_size=1, not {batch_size}"
+            )
         return self._map(prompts, batch_size, progress)
 
     def _map(self, prompts: Iterable[Prompt], batch_size: int, progress: bool) -> Iterator[Choice]:

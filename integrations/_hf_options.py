@@ -74,6 +74,6 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def drafts(options: Mapping[str, Any]) -> bool:
-    """Whether tokens are drafted before the model sees them, which ``generate`` can do for one prompt at a time only."""
+    """Whether tokens are drafted before the model sees them: ``generate`` does that for one prompt at a time only."""
     names = ("assistant_model", "prompt_lookup_num_tokens", "assistant_early_exit", "use_mtp")
     return any(options.get(name) for name in names)

@@ -30,7 +30,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
     """Sets the score of every token to -inf that does not lead on to an answer of the constraint.
 
     >>> processor = ConstraintLogitsProcessor(constraint, prompt_length=inputs["input_ids"].shape[1])
-    >>> model.generate(**inputs, logits_processor=[processor], stopping_criteria=[ConstraintStoppingCriteria(processor)])
+    >>> criterion = ConstraintStoppingCriteria(processor)
+    >>> model.generate(**inputs, logits_processor=[processor], stopping_criteria=[criterion])
 
     Works with greedy decoding, sampling, beam search, several returned sequences, left-padded batches, assisted
     decoding and prompt lookup, on any device and in any float dtype. Scores are returned in a new tensor; the ones
@@ -45,8 +46,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
     - A row that is finished or has left the language may only stop.
     - Ids beyond the vocabulary (padded logits) are never allowed.
     - A row whose scores are all -inf gets an allowed token all the same. Where only the allowed ones are, another
-      processor contradicts the constraint: the answer follows the constraint, and a ``ConstraintWarning`` says what
-      was forbidden or forced.
+      processor contradicts the constraint: the answer follows the constraint, and a ``ConstraintWarning`` (one for
+      each ``begin``) says what was forbidden or forced.
     - To end a row at the stop token, ``generate`` must know all of them: ``eos_token_id=vocabulary.stop_token_ids``.
 
     Args:
@@ -78,6 +79,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         self._tracker = RowTracker(constraints)
         self._bitmask = trieauto.allocate_token_bitmask(0, self.vocabulary.size)
         self._stop_bits = _bits_of(self.vocabulary.stop_token_ids, self.vocabulary.size)
+        self._has_warned = False
         self._prompt_length: int | None = None
         if prompt_length is not None:
             self.begin(prompt_length)
@@ -95,6 +97,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         if length < 0:
             raise TrieautoError(f"prompt_length must not be negative, but is {length}")
         self._prompt_length = length
+        self._has_warned = False
         self._tracker.forget()
 
     def rows(self, input_ids: torch.LongTensor) -> list[Row]:
@@ -130,7 +133,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         starved = masked.amax(dim=1) == -torch.inf
         if starved.any():
             masked.masked_fill_(allowed & starved[:, None], UNSCORED)
-            self._explain(rows, scores, starved)
+            if not self._has_warned:
+                self._explain(rows, scores, starved)
         return masked  # type: ignore[return-value]
 
     def _allowed(self, rows: list[Row], scores: torch.Tensor) -> torch.Tensor:
@@ -154,6 +158,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
             row = rows[i]
             if row.is_outside or row.matcher.is_terminated():
                 continue
+            self._has_warned = True
             warnings.warn(
                 f"another logits processor contradicts the constraint: in row {i}, after {row.accepted} generated "
                 f"tokens, it {self._describe(row, scores[i])}. The answer follows the constraint.",

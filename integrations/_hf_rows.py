@@ -89,7 +89,7 @@ class RowTracker:
         Raises:
             TrieautoError: the rows cannot be shared out equally among the constraints.
         """
-        num_rows, length = ids.shape
+        num_rows = len(ids)
         share, rest = divmod(num_rows, len(self._roots))
         if rest or not share:
             raise TrieautoError(

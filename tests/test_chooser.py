@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import torch
 from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
     LogitsProcessor,
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -53,8 +55,32 @@ PROMPTS: list[Prompt] = [
 
 
 @pytest.fixture(scope="module")
-def chooser(smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase) -> Chooser:
-    return Chooser(smollm2_model, smollm2_tokenizer, TOOLS)
+def tokenizer(smollm2_tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
+    """Of both the real model and the small ones."""
+    return smollm2_tokenizer
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
+    """A decoder with random weights, in which a pass takes a millisecond."""
+    torch.manual_seed(0)
+    size = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = LlamaConfig(vocab_size=len(tokenizer), pad_token_id=2, bos_token_id=1, eos_token_id=2, **size)
+    return sharpened(LlamaForCausalLM(config))
+
+
+def sharpened(model: PreTrainedModel) -> PreTrainedModel:
+    """Weights so large that prompts matter and no two tokens score nearly the same."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 2:
+                parameter.normal_(std=0.5)
+    return model.eval()
+
+
+@pytest.fixture(scope="module")
+def chooser(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Chooser:
+    return Chooser(model, tokenizer, TOOLS)
 
 
 @pytest.fixture(scope="module")
@@ -77,18 +103,24 @@ def log_probability(model: PreTrainedModel, prompt: Sequence[int], answer: Seque
     return sum(float(scores[len(prompt) - 1 + i, token_id]) for i, token_id in enumerate(answer))
 
 
+@pytest.mark.parametrize("is_real", [True, False])
 def test_greedy_is_the_likeliest_allowed_token_at_every_step(
-    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase, chooser: Chooser, alone: list[Choice]
+    is_real: bool, smollm2_model: PreTrainedModel, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
 ) -> None:
-    """A plain loop over the matcher gives the same value, tokens, log-probability and number of passes."""
-    for prompt, choice in zip(PROMPTS, alone, strict=True):
+    """A plain loop over the matcher gives the same value, tokens, passes, and log-probability (not of the masked
+    scores)."""
+    if is_real:
+        model = smollm2_model
+    chooser = Chooser(model, tokenizer, TOOLS)
+    prompts = PROMPTS[:2] if is_real else PROMPTS
+    for prompt, choice in zip(prompts, map(chooser, prompts), strict=True):
         matcher = chooser.constraint.matcher()
-        start = prompt_ids(smollm2_tokenizer, prompt)
+        start = prompt_ids(tokenizer, prompt)
         ids: list[int] = []
         while matcher.value is None:
             allowed = torch.from_numpy(matcher.allowed_token_ids()).long()
             with torch.no_grad():
-                scores = smollm2_model(torch.tensor([start + ids])).logits[0, -1, allowed]
+                scores = model(torch.tensor([start + ids])).logits[0, -1, allowed]
             ids.append(int(allowed[scores.argmax()]))
             assert matcher.accept_token(ids[-1])
         content = ids[:-1] if matcher.is_terminated() else ids
@@ -96,19 +128,7 @@ def test_greedy_is_the_likeliest_allowed_token_at_every_step(
         assert choice.value in TOOLS
         assert list(choice.token_ids) == content
         assert choice.num_forward_passes == len(ids)
-        assert choice.log_probability == pytest.approx(log_probability(smollm2_model, start, content), abs=1e-3)
-
-
-def test_log_probability_ignores_the_mask(
-    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase
-) -> None:
-    """One token settles it, so each of the two values has the probability of its first token among all tokens."""
-    prompt = "The answer to the question whether it is dark at night is:"
-    choice = Chooser(smollm2_model, smollm2_tokenizer, [" yes", " no"])(prompt)
-    assert choice.num_forward_passes == len(choice.token_ids) == 1
-    start = prompt_ids(smollm2_tokenizer, prompt)
-    assert choice.log_probability == pytest.approx(log_probability(smollm2_model, start, choice.token_ids), abs=1e-3)
-    assert choice.log_probability < -0.5
+        assert choice.log_probability == pytest.approx(log_probability(model, start, content), abs=1e-3)
 
 
 def test_a_batch_gives_what_its_prompts_give_alone(chooser: Chooser, alone: list[Choice]) -> None:
@@ -132,16 +152,16 @@ def test_a_batch_gives_what_its_prompts_give_alone(chooser: Chooser, alone: list
     ],
 )
 def test_forward_passes_are_counted_truly(
-    options: dict[str, Any], smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase
+    options: dict[str, Any], model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
 ) -> None:
-    chooser = Chooser(smollm2_model, smollm2_tokenizer, TOOLS, **options)
+    chooser = Chooser(model, tokenizer, TOOLS, **options)
     passes = 0
 
     def count(*_: object) -> None:
         nonlocal passes
         passes += 1
 
-    handle = smollm2_model.register_forward_hook(count)
+    handle = model.register_forward_hook(count)
     try:
         for prompt in PROMPTS[:2]:
             passes = 0
@@ -153,29 +173,23 @@ def test_forward_passes_are_counted_truly(
         handle.remove()
 
 
-def test_beams_find_a_value_at_least_as_likely(
-    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase, alone: list[Choice]
+@pytest.mark.parametrize("options", [{"num_beams": 3}, {"num_beams": 4, "do_sample": True, "top_k": 9}])
+def test_beams_change_places_and_the_score_stays_the_answers_own(
+    options: dict[str, Any], model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
 ) -> None:
-    """Values that one token settles, so that greedy is already the best; and the score is the best beam's own."""
-    values = ["Monday", "Tuesday", "Friday"]
-    prompt = "Yesterday was Monday. Today is "
-    greedy = Chooser(smollm2_model, smollm2_tokenizer, values)(prompt)
-    beams = Chooser(smollm2_model, smollm2_tokenizer, values, num_beams=4, length_penalty=0.0)(prompt)
-    assert beams.log_probability >= greedy.log_probability - 1e-3
-    chooser = Chooser(smollm2_model, smollm2_tokenizer, TOOLS, num_beams=3)
-    for prompt_, choice in zip(PROMPTS, chooser.map(PROMPTS, batch_size=5, progress=False), strict=True):
+    torch.manual_seed(0)
+    chooser = Chooser(model, tokenizer, TOOLS, **options)
+    for prompt, choice in zip(PROMPTS, chooser.map(PROMPTS, batch_size=3, progress=False), strict=True):
         assert choice.value in TOOLS
-        start = prompt_ids(smollm2_tokenizer, prompt_)
-        assert choice.log_probability == pytest.approx(
-            log_probability(smollm2_model, start, choice.token_ids), abs=1e-3
-        )
+        expected = log_probability(model, prompt_ids(tokenizer, prompt), choice.token_ids)
+        assert choice.log_probability == pytest.approx(expected, abs=1e-3)
 
 
 def test_drafted_tokens_do_not_change_the_choice(
-    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase, alone: list[Choice]
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, alone: list[Choice]
 ) -> None:
-    for options in ({"prompt_lookup_num_tokens": 4}, {"assistant_model": smollm2_model}):
-        chooser = Chooser(smollm2_model, smollm2_tokenizer, TOOLS, **options)
+    for options in ({"prompt_lookup_num_tokens": 4}, {"assistant_model": model}):
+        chooser = Chooser(model, tokenizer, TOOLS, **options)
         for prompt, expected in zip(PROMPTS[:3], alone, strict=False):
             choice = chooser(prompt)
             assert (choice.value, choice.token_ids) == (expected.value, expected.token_ids)
@@ -185,19 +199,17 @@ def test_drafted_tokens_do_not_change_the_choice(
             chooser.map(PROMPTS)
 
 
-def test_sampling_draws_different_values(
-    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase
-) -> None:
+def test_sampling_draws_different_values(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
     torch.manual_seed(0)
-    chooser = Chooser(smollm2_model, smollm2_tokenizer, TOOLS, do_sample=True, temperature=5.0, top_k=0)
+    chooser = Chooser(model, tokenizer, TOOLS, do_sample=True, temperature=5.0, top_k=0)
     values = {choice.value for choice in chooser.map([PROMPTS[1]] * 12, batch_size=12, progress=False)}
-    assert 1 < len(values)
+    assert len(values) > 1
     assert values <= set(TOOLS)
 
 
 def test_the_models_own_generation_config_does_not_decide(
-    smollm2_model: PreTrainedModel,
-    smollm2_tokenizer: PreTrainedTokenizerBase,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
     monkeypatch: pytest.MonkeyPatch,
     recwarn: pytest.WarningsRecorder,
     alone: list[Choice],
@@ -212,29 +224,27 @@ def test_the_models_own_generation_config_does_not_decide(
         "min_new_tokens": 50,
         "max_new_tokens": 2,
         "no_repeat_ngram_size": 1,
-        "suppress_tokens": [smollm2_tokenizer.eos_token_id],
+        "suppress_tokens": list(alone[1].token_ids[-1:]),
         "bad_words_ids": [list(alone[0].token_ids[:1])],
-        "forced_eos_token_id": smollm2_tokenizer.eos_token_id,
+        "forced_eos_token_id": tokenizer.eos_token_id,
     }.items():
-        monkeypatch.setattr(smollm2_model.generation_config, name, value)
-    choices = Chooser(smollm2_model, smollm2_tokenizer, TOOLS).map(PROMPTS[:2], progress=False)
+        monkeypatch.setattr(model.generation_config, name, value)
+    choices = Chooser(model, tokenizer, TOOLS).map(PROMPTS[:2], progress=False)
     assert [choice.value for choice in choices] == [choice.value for choice in alone[:2]]
     assert not recwarn.list
 
 
-def test_only_one_value_needs_no_forward_pass(
-    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase
-) -> None:
-    for values in (["get_time"], ["get_time", "get_time"], [""], [b"\xff\x00"]):
-        chooser = Chooser(smollm2_model, smollm2_tokenizer, values)
+def test_only_one_value_needs_no_forward_pass(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+    for values in (["get_time"], ["get_time", "get_time"], [""], [b"caf\xc3"]):
+        chooser = Chooser(model, tokenizer, values)
         assert chooser("a") == Choice(values[0], 0.0, (), 0)
         assert [choice.value for choice in chooser.map(["a", CHAT], progress=False)] == [values[0]] * 2
 
 
 def test_a_value_that_others_begin_with_is_told_apart_by_the_stop_token(
-    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
 ) -> None:
-    chooser = Chooser(smollm2_model, smollm2_tokenizer, ["", "abc"])
+    chooser = Chooser(model, tokenizer, ["", "abc"])
     prompts = ["Say nothing:", "x", CHAT, "Continue the alphabet: "]
     choices = list(chooser.map(prompts, progress=False))
     assert all(choice.num_forward_passes == 1 for choice in choices)
@@ -246,20 +256,18 @@ def test_a_value_that_others_begin_with_is_told_apart_by_the_stop_token(
             assert choice.log_probability < 0
 
 
-def test_values_come_back_as_they_were_given(
-    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase
-) -> None:
+def test_values_come_back_as_they_were_given(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
     values: list[str | bytes] = ["abc", b"xyz", "é"]
-    chooser = Chooser(smollm2_model, smollm2_tokenizer, iter(values))
+    chooser = Chooser(model, tokenizer, iter(values))
     chosen = {type(choice.value): choice.value for choice in chooser.map(["x", "xy", "wxyz = ", "abc abc "], 4, False)}
     assert set(chosen.values()) <= set(values)
 
 
 def test_an_automaton_or_a_constraint_will_do(
-    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase, chooser: Chooser, alone: list[Choice]
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, chooser: Chooser, alone: list[Choice]
 ) -> None:
     for values in (trieauto.choices(TOOLS), chooser.constraint):
-        assert Chooser(smollm2_model, smollm2_tokenizer, values)(CHAT).value == alone[0].value
+        assert Chooser(model, tokenizer, values)(CHAT).value == alone[0].value
 
 
 def test_map_reads_a_batch_at_a_time(chooser: Chooser, alone: list[Choice]) -> None:
@@ -288,29 +296,29 @@ def test_map_shows_its_progress(chooser: Chooser, capfd: pytest.CaptureFixture[s
 
 
 def test_model_and_tokenizer_are_left_as_they_were(
-    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase, chooser: Chooser, alone: list[Choice]
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, chooser: Chooser, alone: list[Choice]
 ) -> None:
-    padding_side, config = smollm2_tokenizer.padding_side, smollm2_model.generation_config.to_dict()
-    smollm2_model.train()
-    smollm2_model.model.layers[0].eval()
+    padding_side, config = tokenizer.padding_side, model.generation_config.to_dict()
+    model.train()
+    model.model.layers[0].eval()
     try:
-        before = [module.training for module in smollm2_model.modules()]
+        before = [module.training for module in model.modules()]
         assert next(chooser.map(PROMPTS, progress=False)).value == alone[0].value
-        assert [module.training for module in smollm2_model.modules()] == before
+        assert [module.training for module in model.modules()] == before
         with pytest.raises(UnsupportedError):
             chooser("")
-        assert [module.training for module in smollm2_model.modules()] == before
+        assert [module.training for module in model.modules()] == before
     finally:
-        smollm2_model.eval()
-    assert smollm2_tokenizer.padding_side == padding_side
-    assert smollm2_model.generation_config.to_dict() == config
+        model.eval()
+    assert tokenizer.padding_side == padding_side
+    assert model.generation_config.to_dict() == config
 
 
 def test_text_that_begins_with_the_start_token_gets_no_second_one(
-    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase, chooser: Chooser, alone: list[Choice]
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, chooser: Chooser, alone: list[Choice]
 ) -> None:
-    rendered = smollm2_tokenizer.apply_chat_template(CHAT, tokenize=False, add_generation_prompt=True)
-    assert rendered.startswith(smollm2_tokenizer.bos_token)
+    rendered = tokenizer.apply_chat_template(CHAT, tokenize=False, add_generation_prompt=True)
+    assert rendered.startswith(tokenizer.bos_token)
     assert chooser(rendered) == alone[0]
 
 
@@ -327,10 +335,10 @@ class OnlyTheFirstToken(LogitsProcessor):
 
 
 def test_other_processors_apply_before_the_constraint(
-    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
 ) -> None:
-    [token_id] = smollm2_tokenizer("s")["input_ids"]
-    chooser = Chooser(smollm2_model, smollm2_tokenizer, TOOLS, logits_processor=[OnlyTheFirstToken(token_id)])
+    [token_id] = tokenizer("s")["input_ids"]
+    chooser = Chooser(model, tokenizer, TOOLS, logits_processor=[OnlyTheFirstToken(token_id)])
     with pytest.warns(ConstraintWarning, match=f"after 1 generated tokens, it forces token {token_id} b's'"):
         choice = chooser(CHAT)
     assert str(choice.value).startswith("s")
@@ -339,39 +347,36 @@ def test_other_processors_apply_before_the_constraint(
 # Encoder-decoder models
 
 
+T5_SIZE = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 2}
+
+
 def encoder_decoder(vocab_size: int, seed: int, **generation: object) -> PreTrainedModel:
     torch.manual_seed(seed)
-    model = T5ForConditionalGeneration(
-        T5Config(
-            vocab_size=vocab_size, d_model=16, d_kv=8, d_ff=32, num_layers=1, num_heads=2, decoder_start_token_id=0
-        )
-    ).eval()
+    model = sharpened(T5ForConditionalGeneration(T5Config(vocab_size=vocab_size, decoder_start_token_id=0, **T5_SIZE)))
     model.generation_config.eos_token_id = 2
     for name, value in generation.items():
         setattr(model.generation_config, name, value)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.ndim == 2:
-                parameter.normal_(std=0.5)
     return model
 
 
 @pytest.mark.parametrize("generation", [{}, {"forced_bos_token_id": 17, "min_length": 20, "forced_eos_token_id": 2}])
-def test_encoder_decoder_models(generation: dict[str, object], smollm2_tokenizer: PreTrainedTokenizerBase) -> None:
+def test_encoder_decoder_models(
+    generation: dict[str, object], tokenizer: PreTrainedTokenizerBase, chooser: Chooser
+) -> None:
     """The decoder starts from its start token, and from a language token where the model has one."""
     starts = [0, 17] if generation else [0]
     seen = set()
-    for seed in range(3):
-        model = encoder_decoder(len(smollm2_tokenizer), seed, **generation)
+    for seed in range(2):
+        model = encoder_decoder(len(tokenizer), seed, **generation)
         for options in ({}, {"num_beams": 2}):
-            chooser = Chooser(model, smollm2_tokenizer, TOOLS, **options)
-            for prompt, choice in zip(PROMPTS, chooser.map(PROMPTS, progress=False), strict=True):
+            own_chooser = Chooser(model, tokenizer, chooser.constraint, **options)
+            for prompt, choice in zip(PROMPTS, own_chooser.map(PROMPTS, progress=False), strict=True):
                 seen.add(choice.value)
-                single = chooser(prompt)
+                single = own_chooser(prompt)
                 assert (single.value, single.token_ids) == (choice.value, choice.token_ids)
                 with torch.no_grad():
                     logits = model(
-                        input_ids=torch.tensor([prompt_ids(smollm2_tokenizer, prompt)]),
+                        input_ids=torch.tensor([prompt_ids(tokenizer, prompt)]),
                         decoder_input_ids=torch.tensor([[*starts, *choice.token_ids]]),
                     ).logits[0]
                 scores = logits.double().log_softmax(dim=-1)[len(starts) - 1 : -1]
@@ -398,26 +403,24 @@ def test_encoder_decoder_models(generation: dict[str, object], smollm2_tokenizer
     ],
 )
 def test_arguments_that_would_break_the_constraint_are_refused(
-    options: dict[str, Any], reason: str, smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase
+    options: dict[str, Any], reason: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
 ) -> None:
     [name] = options
     with pytest.raises(UnsupportedError, match=f"{name}=.*{reason}"):
-        Chooser(smollm2_model, smollm2_tokenizer, TOOLS, **options)
+        Chooser(model, tokenizer, TOOLS, **options)
 
 
-def test_sets_that_cannot_be_chosen_from(
-    smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase
-) -> None:
+def test_sets_that_cannot_be_chosen_from(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
     with pytest.raises(EmptyConstraintError):
-        Chooser(smollm2_model, smollm2_tokenizer, [])
+        Chooser(model, tokenizer, [])
     with pytest.raises(TrieautoError, match="single string 'get_time'"):
-        Chooser(smollm2_model, smollm2_tokenizer, "get_time")
+        Chooser(model, tokenizer, "get_time")
     # SmolLM2 lacks the single byte F5, which occurs in no UTF-8.
     with pytest.raises(UnreachableValueError, match=r"\\xf5"):
-        Chooser(smollm2_model, smollm2_tokenizer, ["get_time", b"get_\xf5"])
+        Chooser(model, tokenizer, ["get_time", b"get_\xf5"])
 
 
-def test_prompts_that_are_none(chooser: Chooser, smollm2_tokenizer: PreTrainedTokenizerBase) -> None:
+def test_prompts_that_are_none(chooser: Chooser, tokenizer: PreTrainedTokenizerBase) -> None:
     for wrong in (None, 7, b"text", [], ["text"], [{"content": "no role"}], {"role": "user", "content": "hi"}):
         with pytest.raises(UnsupportedError, match="a prompt is text or a list of chat messages"):
             chooser(wrong)  # type: ignore[arg-type]
@@ -432,40 +435,39 @@ def test_prompts_that_are_none(chooser: Chooser, smollm2_tokenizer: PreTrainedTo
 
 
 def test_chat_messages_need_a_chat_template(
-    smollm2_model: PreTrainedModel,
-    smollm2_tokenizer: PreTrainedTokenizerBase,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
     chooser: Chooser,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(smollm2_tokenizer, "chat_template", None)
+    monkeypatch.setattr(tokenizer, "chat_template", None)
     with pytest.raises(UnsupportedError, match="no chat template"):
         chooser(CHAT)
 
 
-def test_models_that_do_not_fit(smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase) -> None:
-    size = len(smollm2_tokenizer)
+def test_models_that_do_not_fit(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+    size = len(tokenizer)
     with pytest.raises(VocabularyError, match="49,151"):
-        Chooser(encoder_decoder(size - 1, 0), smollm2_tokenizer, TOOLS)
-    wider = trieauto.Vocabulary.from_tokenizer(smollm2_tokenizer, size=size + 64)
+        Chooser(encoder_decoder(size - 1, 0), tokenizer, TOOLS)
+    wider = trieauto.Vocabulary.from_tokenizer(tokenizer, size=size + 64)
     constraint = trieauto.compile(trieauto.choices(TOOLS), wider)
     with pytest.raises(VocabularyError, match="49,216 ids, but the model has 49,152 logits"):
-        Chooser(smollm2_model, smollm2_tokenizer, constraint)
+        Chooser(model, tokenizer, constraint)
     with pytest.raises(UnsupportedError, match="T5EncoderModel cannot generate"):
-        config = T5Config(vocab_size=64, d_model=16, d_kv=8, d_ff=32, num_layers=1, num_heads=2)
-        Chooser(T5EncoderModel(config), smollm2_tokenizer, TOOLS)
+        Chooser(T5EncoderModel(T5Config(vocab_size=64, **T5_SIZE)), tokenizer, TOOLS)
 
 
-def test_the_models_stop_tokens_are_never_text(smollm2_tokenizer: PreTrainedTokenizerBase) -> None:
+def test_the_models_stop_tokens_are_never_text(tokenizer: PreTrainedTokenizerBase) -> None:
     """A model may stop at a token with text, such as a line break: it ends the answer, and is no part of a value."""
-    [line_break] = smollm2_tokenizer("\n")["input_ids"]
-    model = encoder_decoder(len(smollm2_tokenizer), 0)
+    [line_break] = tokenizer("\n")["input_ids"]
+    model = encoder_decoder(len(tokenizer), 0)
     values = ["a", "ab", "a\n", "a\nb"]
-    constraint = Chooser(model, smollm2_tokenizer, values).constraint
+    constraint = Chooser(model, tokenizer, values).constraint
     model.generation_config.eos_token_id = [2, line_break]
     with pytest.raises(VocabularyError, match=rf"stops at token {line_break}, .* text b'\\n'"):
-        Chooser(model, smollm2_tokenizer, constraint)
+        Chooser(model, tokenizer, constraint)
     with pytest.raises(UnreachableValueError):
-        Chooser(model, smollm2_tokenizer, values)
-    chooser = Chooser(model, smollm2_tokenizer, values[:2])
+        Chooser(model, tokenizer, values)
+    chooser = Chooser(model, tokenizer, values[:2])
     assert set(chooser.constraint.vocabulary.stop_token_ids) == {2, line_break}
     assert {choice.value for choice in chooser.map(PROMPTS, progress=False)} <= {"a", "ab"}

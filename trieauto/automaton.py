@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,7 @@ class SortedValues:
         return len(self.order)
 
     def __getitem__(self, rank: int) -> str | bytes:
-        return self.given[self.order[rank]]
+        return self.given[int(self.order[rank])]
 
     def ending_at(self, state: int) -> str | bytes:
         """The value whose last byte leads to an accepting state. O(log K)."""
@@ -99,7 +99,7 @@ class Automaton:
     @property
     def nbytes(self) -> int:
         """Memory of all arrays, in bytes, without the caller's values themselves."""
-        arrays = [self.labels, self.links, self.targets, self.accepting]
+        arrays: list[npt.NDArray[Any]] = [self.labels, self.links, self.targets, self.accepting]
         if self.values is not None:
             arrays += [self.values.order, self.values.terminals]
             if self.values.subtree_ends is not self.links:

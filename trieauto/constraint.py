@@ -147,7 +147,7 @@ class Constraint:
     def nbytes(self) -> int:
         """Memory of this constraint in bytes, ready masks included; without the vocabulary, which is shared, and
         without the caller's values."""
-        arrays = [self._live, self._mask_offsets, self._mask_tokens, self._descriptor]
+        arrays: list[npt.NDArray[Any]] = [self._live, self._mask_offsets, self._mask_tokens, self._descriptor]
         return self.automaton.nbytes + sum(array.nbytes for array in arrays) + self._ready.nbytes
 
     def stats(self) -> dict[str, Any]:
@@ -279,8 +279,8 @@ def _unreachable_values(
         return []
     values = automaton.values
     if not live[automaton.start]:
-        missing = "" if values is None else f", not even {shorten(values[0])}"
-        raise EmptyConstraintError(f"this vocabulary can spell nothing of what is allowed{missing}")
+        example = "" if values is None else f", not even {shorten(values[0])}"
+        raise EmptyConstraintError(f"this vocabulary can spell nothing of what is allowed{example}")
     if values is None:
         return []
     reached = _spelled(automaton, vocabulary, live, automaton.start)[0]

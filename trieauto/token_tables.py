@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -114,11 +114,12 @@ class TokenTables:
     @property
     def nbytes(self) -> int:
         """Memory of all arrays, in bytes."""
-        arrays = [self.data, self.offsets, self.nodes, self.token_ids, *(self._aho_corasick or ())]
+        arrays: list[npt.NDArray[Any]] = [self.data, self.offsets, self.nodes, self.token_ids]
+        arrays += self._aho_corasick or ()
         return sum(array.nbytes for array in arrays)
 
 
-def _has_arrays(stored: dict[str, npt.NDArray[Any]], expected: dict[str, type]) -> bool:
+def _has_arrays(stored: dict[str, npt.NDArray[Any]], expected: Mapping[str, type]) -> bool:
     return stored.keys() == expected.keys() and all(stored[name].dtype == expected[name] for name in expected)
 
 

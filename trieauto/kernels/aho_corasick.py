@@ -14,7 +14,7 @@ from .token_trie import BASE, CHECK, FIRST, LAST
 
 
 @helper
-def _next_slot(nodes, failures, slot, byte):  # type: ignore[no-untyped-def]
+def _next_slot(nodes, failures, slot, byte):
     """The longest suffix of what was read, ``byte`` included, that some token begins with."""
     while True:
         child = nodes[slot, BASE] + byte
@@ -26,7 +26,7 @@ def _next_slot(nodes, failures, slot, byte):  # type: ignore[no-untyped-def]
 
 
 @kernel("Tuple((int32[::1], int32[::1], int32[::1]))(int32[:, ::1])")
-def build_aho_corasick(nodes):  # type: ignore[no-untyped-def]
+def build_aho_corasick(nodes):
     """Failure links over a token trie.
 
     Args:
@@ -79,7 +79,7 @@ def build_aho_corasick(nodes):  # type: ignore[no-untyped-def]
 @helper
 def _scan(
     labels, subtree_ends, live, nodes, failures, outputs, lengths, depth_limit, begin, end, places, token_ids, tokens
-):  # type: ignore[no-untyped-def]
+):
     """Find every token whose bytes begin at one of the states ``begin .. end - 1``.
 
     Without room in ``tokens`` they are counted in ``places[start - begin + 1]``, else written from
@@ -122,7 +122,7 @@ def _scan(
 )
 def all_tokens_by_aho_corasick(
     labels, subtree_ends, live, nodes, token_ids, failures, outputs, lengths, depth_limit, begin, end
-):  # type: ignore[no-untyped-def]
+):
     """The tokens legal in each of the states ``begin .. end - 1`` of a trie; as ``walk.all_tokens``.
 
     Counts first, then fills, so that nothing is allocated twice. O(states * tokens that end at one state).
@@ -169,7 +169,7 @@ def all_tokens_by_aho_corasick(
 
 
 @kernel("int64(int32[::1])")
-def depth_of_trie(subtree_ends):  # type: ignore[no-untyped-def]
+def depth_of_trie(subtree_ends):
     """The length of the longest path of a trie. O(N)."""
     open_ends = np.empty(16, np.int32)
     depth = longest = 0

@@ -18,27 +18,27 @@ from .jit import helper
 
 
 @helper
-def first_edge(links, targets, state):  # type: ignore[no-untyped-def]
+def first_edge(links, targets, state):
     return links[state] if len(targets) > 0 else state + 1
 
 
 @helper
-def last_edge(links, targets, state):  # type: ignore[no-untyped-def]
+def last_edge(links, targets, state):
     return links[state + 1] if len(targets) > 0 else links[state]
 
 
 @helper
-def next_edge(links, targets, edge):  # type: ignore[no-untyped-def]
+def next_edge(links, targets, edge):
     return edge + 1 if len(targets) > 0 else links[edge]
 
 
 @helper
-def edge_target(targets, edge):  # type: ignore[no-untyped-def]
+def edge_target(targets, edge):
     return targets[edge] if len(targets) > 0 else edge
 
 
 @helper
-def step(labels, links, targets, state, byte):  # type: ignore[no-untyped-def]
+def step(labels, links, targets, state, byte):
     """The state that ``byte`` leads to from ``state``, or -1. O(edges of the state)."""
     edge, stop = first_edge(links, targets, state), last_edge(links, targets, state)
     while edge < stop:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numba
 import platformdirs
@@ -26,7 +26,7 @@ from numba.core import caching, config
 from numba.core.codegen import get_host_cpu_features
 
 logger = logging.getLogger("trieauto")
-F = TypeVar("F", bound=Callable[..., Any])
+Function = Callable[..., Any]  # what a kernel takes and returns is in its signature
 
 _kernels: list[tuple[Any, str]] = []
 _warm_up_lock = threading.Lock()
@@ -131,7 +131,7 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
             logger.warning("trieauto: a compiled kernel could not be kept (%s)", error)
 
 
-def kernel(signature: str, *, nogil: bool = True) -> Callable[[F], F]:
+def kernel(signature: str, *, nogil: bool = True) -> Callable[[Function], Function]:
     """Compile a function over plain arrays and numbers, with exactly this signature, cached on disk.
 
     Args:
@@ -140,17 +140,17 @@ def kernel(signature: str, *, nogil: bool = True) -> Callable[[F], F]:
             the lock over costs more than the work (and getting it back can take a whole switch interval).
     """
 
-    def decorate(function: F) -> F:
+    def decorate(function: Function) -> Function:
         dispatcher = numba.njit(nogil=nogil, error_model="numpy", fastmath=False)(function)
         _kernels.append((dispatcher, signature))
-        return cast(F, dispatcher)
+        return cast(Function, dispatcher)
 
     return decorate
 
 
-def helper(function: F) -> F:
+def helper(function: Function) -> Function:
     """A function that only kernels call; compiled into them for whatever types they pass."""
-    return cast(F, numba.njit(nogil=True, error_model="numpy")(function))
+    return cast(Function, numba.njit(nogil=True, error_model="numpy")(function))
 
 
 @contextmanager

@@ -60,7 +60,7 @@ TRACKED_WORDS = 63
 def describe(
     d, labels, links, targets, accepting, live, nodes, token_ids, token_data, token_offsets, stop_ids,
     mask_offsets, mask_tokens, max_token_length, size, scratch,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """Write a descriptor, int64[DESCRIPTOR_WORDS]. Whoever keeps it keeps the arrays.
 
     ``live`` may be empty (every state is), and so may ``mask_offsets`` (masks are found when needed).
@@ -84,37 +84,37 @@ def describe(
 
 
 @helper
-def _descriptor(record):  # type: ignore[no-untyped-def]
+def _descriptor(record):
     return int64_at(int64_at(record, RECORD_WORDS)[DESCRIPTOR], DESCRIPTOR_WORDS)
 
 
 @helper
-def _labels(d):  # type: ignore[no-untyped-def]
+def _labels(d):
     return uint8_at(d[LABELS], d[NUM_LABELS])
 
 
 @helper
-def _links(d):  # type: ignore[no-untyped-def]
+def _links(d):
     return int32_at(d[LINKS], d[NUM_LINKS])
 
 
 @helper
-def _targets(d):  # type: ignore[no-untyped-def]
+def _targets(d):
     return int32_at(d[TARGETS], d[NUM_TARGETS])
 
 
 @helper
-def _live(d):  # type: ignore[no-untyped-def]
+def _live(d):
     return uint8_at(d[LIVE], d[NUM_LIVE])
 
 
 @helper
-def _is_accepting(d, state):  # type: ignore[no-untyped-def]
+def _is_accepting(d, state):
     return state == TERMINATED or uint8_at(d[ACCEPTING], d[NUM_STATES])[state] != 0
 
 
 @helper
-def _stop_ids(d):  # type: ignore[no-untyped-def]
+def _stop_ids(d):
     return int32_at(d[STOP_IDS], d[NUM_STOP_IDS])
 
 
@@ -124,12 +124,12 @@ def scratch_length(max_token_length: int) -> int:
 
 
 @helper
-def _scratch_tokens(d):  # type: ignore[no-untyped-def]
+def _scratch_tokens(d):
     return int32_at(d[SCRATCH] + 12 * (d[MAX_TOKEN_LENGTH] + 1), SCRATCH_TOKENS)
 
 
 @helper
-def _walk(d, state, tokens, limit):  # type: ignore[no-untyped-def]
+def _walk(d, state, tokens, limit):
     nodes = int32_at(d[NODES], d[NUM_SLOTS] * 4).reshape((d[NUM_SLOTS], 4))
     token_ids = int32_at(d[TOKEN_IDS], d[NUM_TOKEN_IDS])
     nowhere = int32_at(np.int64(0), 0)
@@ -141,7 +141,7 @@ def _walk(d, state, tokens, limit):  # type: ignore[no-untyped-def]
 
 
 @helper
-def ready_place(table, state):  # type: ignore[no-untyped-def]
+def ready_place(table, state):
     """Where ``state`` is in a ready table (int64[C, 4], C a power of two), or the free row where it would go."""
     capacity = len(table)
     place = (state * np.int64(0x9E3779B1)) & (capacity - 1)
@@ -151,12 +151,12 @@ def ready_place(table, state):  # type: ignore[no-untyped-def]
 
 
 @kernel("int64(int64[:, ::1], int64)", nogil=False)
-def find_ready_place(table, state):  # type: ignore[no-untyped-def]
+def find_ready_place(table, state):
     return ready_place(table, state)
 
 
 @helper
-def _clear(row, tracked):  # type: ignore[no-untyped-def]
+def _clear(row, tracked):
     if len(tracked) > 0 and tracked[0] >= 0:
         for k in range(1, tracked[0] + 1):
             row[tracked[k]] = 0
@@ -167,7 +167,7 @@ def _clear(row, tracked):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _set(row, tracked, token):  # type: ignore[no-untyped-def]
+def _set(row, tracked, token):
     word = token >> 5
     if len(tracked) > 0 and row[word] == 0 and tracked[0] >= 0:
         if tracked[0] < TRACKED_WORDS:
@@ -179,7 +179,7 @@ def _set(row, tracked, token):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _fill(d, state, row, tracked):  # type: ignore[no-untyped-def]
+def _fill(d, state, row, tracked):
     """Write one mask row; ``DONE``, or the state whose mask must be made ready first (the row is then unspecified)."""
     tokens = _scratch_tokens(d)
     count = 0
@@ -225,14 +225,14 @@ def _fill(d, state, row, tracked):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _tracked(address, index):  # type: ignore[no-untyped-def]
+def _tracked(address, index):
     if address == 0:
         return int32_at(np.int64(0), 0)
     return int32_at(address + index * 4 * (TRACKED_WORDS + 1), TRACKED_WORDS + 1)
 
 
 @helper
-def _fill_target_row(record, index, target):  # type: ignore[no-untyped-def]
+def _fill_target_row(record, index, target):
     d = _descriptor(record)
     row_words = target[TARGET_ROW_WORDS]
     if index < 0 or index >= target[TARGET_ROWS] or 32 * row_words < d[SIZE]:
@@ -242,7 +242,7 @@ def _fill_target_row(record, index, target):  # type: ignore[no-untyped-def]
 
 
 @kernel("int64(int64, int64, int64)", nogil=False)
-def fill_row(record, index, target):  # type: ignore[no-untyped-def]
+def fill_row(record, index, target):
     """Write the mask of one matcher into row ``index`` of the bitmask whose target is at address ``target``.
 
     Returns ``DONE``; or ``DOES_NOT_FIT``; or the state whose mask must be made ready before trying again.
@@ -251,7 +251,7 @@ def fill_row(record, index, target):  # type: ignore[no-untyped-def]
 
 
 @kernel("int64(int64[::1], int64, int64[::1], int64)", nogil=False)
-def fill_rows(records, begin, indices, target):  # type: ignore[no-untyped-def]
+def fill_rows(records, begin, indices, target):
     """Write the masks of ``records[begin:]`` into the rows ``indices`` (or 0, 1, ... if that is empty).
 
     Otherwise as ``fill_row``. Returns ``DONE``; or the position in ``records`` of the first whose mask must be made
@@ -266,7 +266,7 @@ def fill_rows(records, begin, indices, target):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _state_after(d, state, token):  # type: ignore[no-untyped-def]
+def _state_after(d, state, token):
     """The state after a token, or ``REFUSED``."""
     if token < 0 or token >= d[SIZE]:
         return np.int64(REFUSED)
@@ -293,7 +293,7 @@ def _state_after(d, state, token):  # type: ignore[no-untyped-def]
 
 
 @kernel("int64(int64, int64)", nogil=False)
-def accept(record, token):  # type: ignore[no-untyped-def]
+def accept(record, token):
     """Take a token: the state before it, or ``REFUSED`` (nothing has changed then). O(bytes of the token)."""
     words = int64_at(record, RECORD_WORDS)
     before = words[STATE]
@@ -305,7 +305,7 @@ def accept(record, token):  # type: ignore[no-untyped-def]
 
 
 @kernel("int64(int64, int64[::1], int64[::1])", nogil=False)
-def follow(record, tokens, states):  # type: ignore[no-untyped-def]
+def follow(record, tokens, states):
     """How many of the tokens could be accepted one after the other; the state before each goes to ``states``, and
     the one after the last to the place behind it. ``states`` int64[len(tokens) + 1]. Changes nothing else."""
     d = _descriptor(record)
@@ -319,29 +319,29 @@ def follow(record, tokens, states):  # type: ignore[no-untyped-def]
 
 
 @kernel("int64(int64)", nogil=False)
-def get_state(record):  # type: ignore[no-untyped-def]
+def get_state(record):
     return int64_at(record, RECORD_WORDS)[STATE]
 
 
 @kernel("void(int64, int64)", nogil=False)
-def set_state(record, state):  # type: ignore[no-untyped-def]
+def set_state(record, state):
     int64_at(record, RECORD_WORDS)[STATE] = state
 
 
 @kernel("void(int64, int64, int64)", nogil=False)
-def set_record(record, descriptor, state):  # type: ignore[no-untyped-def]
+def set_record(record, descriptor, state):
     words = int64_at(record, RECORD_WORDS)
     words[DESCRIPTOR] = descriptor
     words[STATE] = state
 
 
 @kernel("boolean(int64)", nogil=False)
-def is_accepting(record):  # type: ignore[no-untyped-def]
+def is_accepting(record):
     return _is_accepting(_descriptor(record), int64_at(record, RECORD_WORDS)[STATE])
 
 
 @helper
-def _row_tokens(row):  # type: ignore[no-untyped-def]
+def _row_tokens(row):
     count = 0
     for k in range(len(row)):
         word = np.int64(row[k]) & 0xFFFFFFFF
@@ -360,7 +360,7 @@ def _row_tokens(row):  # type: ignore[no-untyped-def]
 
 
 @kernel("Tuple((int64, int32[::1]))(int64, int32[::1])", nogil=False)
-def allowed_tokens(record, row):  # type: ignore[no-untyped-def]
+def allowed_tokens(record, row):
     """``DONE`` and everything legal now, stop ids included, ascending: int32; or the state whose mask must be made
     ready, and nothing. ``row``: int32[words], working space."""
     untracked = int32_at(np.int64(0), 0)
@@ -369,7 +369,7 @@ def allowed_tokens(record, row):  # type: ignore[no-untyped-def]
 
 
 @kernel("boolean(int64)", nogil=False)
-def has_continuation(record):  # type: ignore[no-untyped-def]
+def has_continuation(record):
     """Whether any token with bytes is legal now. Stops at the first one found."""
     d = _descriptor(record)
     state = int64_at(record, RECORD_WORDS)[STATE]
@@ -380,7 +380,7 @@ def has_continuation(record):  # type: ignore[no-untyped-def]
 
 
 @kernel("uint8[::1](int64, uint8[::1], uint8[::1], int64)", nogil=False)
-def forced_bytes(record, reached, passed, limit):  # type: ignore[no-untyped-def]
+def forced_bytes(record, reached, passed, limit):
     """The bytes that every continuation shares, ``limit`` at most: uint8. Ends where the answer may stop.
 
     ``reached`` uint8[N], ``passed`` uint8[edges]: the states and edges that count (see ``walk.spelled``); all of them

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import carray
-from numba.core import types
+from numba import carray, types
 from numba.extending import intrinsic
 
 from .jit import helper
 
 
 def _pointer_to(element: Any) -> Any:
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def pointer(typing_context: Any, address: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
@@ -33,15 +32,15 @@ _int64 = _pointer_to(types.int64)
 
 
 @helper
-def uint8_at(address, length):  # type: ignore[no-untyped-def]
+def uint8_at(address, length):
     return carray(_uint8(address), (length,))
 
 
 @helper
-def int32_at(address, length):  # type: ignore[no-untyped-def]
+def int32_at(address, length):
     return carray(_int32(address), (length,))
 
 
 @helper
-def int64_at(address, length):  # type: ignore[no-untyped-def]
+def int64_at(address, length):
     return carray(_int64(address), (length,))

@@ -10,7 +10,7 @@ BYTES = "Array(uint8, 1, 'C', readonly=True)"  # ``bytes`` are read in place; wr
 
 
 @kernel(f"int64[::1]({BYTES}, int64[::1])")
-def byte_offsets(data, char_counts):  # type: ignore[no-untyped-def]
+def byte_offsets(data, char_counts):
     """Where each of the strings begins in their joined UTF-8 form, from their lengths in characters.
 
     ``data`` uint8[B], ``char_counts`` int64[K]; returns int64[K + 1]. O(B).
@@ -27,7 +27,7 @@ def byte_offsets(data, char_counts):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _chunk(data, begin, end):  # type: ignore[no-untyped-def]
+def _chunk(data, begin, end):
     """The next eight bytes as a number that orders as they do; a shorter rest is padded with zeros."""
     key = np.uint64(0)
     if end - begin >= 8:
@@ -40,7 +40,7 @@ def _chunk(data, begin, end):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _insertion_sort(keys, order, low, high):  # type: ignore[no-untyped-def]
+def _insertion_sort(keys, order, low, high):
     for i in range(low + 1, high):
         key = keys[i]
         index = order[i]
@@ -54,7 +54,7 @@ def _insertion_sort(keys, order, low, high):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _radix_sort(keys, order, low, high, spare_keys, spare_order):  # type: ignore[no-untyped-def]
+def _radix_sort(keys, order, low, high, spare_keys, spare_order):
     """Least significant byte first; bytes that are the same everywhere cost one look."""
     differing = np.uint64(0)
     first = keys[low]
@@ -83,7 +83,7 @@ def _radix_sort(keys, order, low, high, spare_keys, spare_order):  # type: ignor
 
 
 @helper
-def _quick_sort(keys, order, low, high):  # type: ignore[no-untyped-def]
+def _quick_sort(keys, order, low, high):
     """Iterative, smaller side first; for groups too small for counting passes."""
     lows = np.empty(64, np.int64)
     highs = np.empty(64, np.int64)
@@ -118,7 +118,7 @@ def _quick_sort(keys, order, low, high):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _settle_ended(data, offsets, order, keys, low, high, depth):  # type: ignore[no-untyped-def]
+def _settle_ended(data, offsets, order, keys, low, high, depth):
     """Within a group of equal chunks, put the strings that end in this chunk first; returns how far they go.
 
     They differ in nothing but trailing zero bytes, so they are ordered by length; equal ones by their index, so
@@ -140,7 +140,7 @@ def _settle_ended(data, offsets, order, keys, low, high, depth):  # type: ignore
 
 
 @kernel(f"int64({BYTES}, int64[::1])")
-def shared_prefix(data, offsets):  # type: ignore[no-untyped-def]
+def shared_prefix(data, offsets):
     """How many bytes all of the strings begin with."""
     shared = offsets[1] - offsets[0]
     for i in range(1, len(offsets) - 1):
@@ -155,7 +155,7 @@ def shared_prefix(data, offsets):  # type: ignore[no-untyped-def]
 
 
 @kernel(f"Tuple((int32[::1], int64[::1]))({BYTES}, int64[::1], int64, int64)")
-def split_by_rank(data, offsets, depth, num_parts):  # type: ignore[no-untyped-def]
+def split_by_rank(data, offsets, depth, num_parts):
     """Split the strings into parts of about the same size, each part's strings before the next one's.
 
     By the eight bytes after the first ``depth``, which all share. Returns the indices int32[K], part after part, and
@@ -188,7 +188,7 @@ def split_by_rank(data, offsets, depth, num_parts):  # type: ignore[no-untyped-d
 
 
 @kernel(f"void({BYTES}, int64[::1], int32[::1], int64)")
-def sort_strings(data, offsets, order, depth):  # type: ignore[no-untyped-def]
+def sort_strings(data, offsets, order, depth):
     """Sort ``order``, indices of packed strings that share their first ``depth`` bytes, by the strings' bytes.
 
     Eight bytes at a time, most significant first; equal strings by their index.
@@ -237,7 +237,7 @@ def sort_strings(data, offsets, order, depth):  # type: ignore[no-untyped-def]
 
 
 @kernel(f"void({BYTES}, int64[::1], int32[::1], int64[::1], int64, int64)")
-def common_prefixes(data, offsets, order, shared, begin, end):  # type: ignore[no-untyped-def]
+def common_prefixes(data, offsets, order, shared, begin, end):
     """For each of the strings ``order[begin:end]``, how many bytes it shares with the one before it in ``order``.
 
     -1 if it equals it; 0 for the first of all. ``order`` int32[K]; written to ``shared`` int64[K]. O(B).

@@ -15,7 +15,7 @@ BASE, CHECK, FIRST, LAST = 0, 1, 2, 3
 
 
 @helper
-def _next_free(free, position):  # type: ignore[no-untyped-def]
+def _next_free(free, position):
     """The first free slot at or after ``position``; ``free[i] == i`` where i is free, else a link towards it."""
     root = position
     while free[root] != root:
@@ -28,7 +28,7 @@ def _next_free(free, position):  # type: ignore[no-untyped-def]
 
 
 @kernel("int32[:, ::1](uint8[::1], int32[::1], int32[::1], int32[::1])")
-def build_double_array(labels, subtree_ends, token_first, token_last):  # type: ignore[no-untyped-def]
+def build_double_array(labels, subtree_ends, token_first, token_last):
     """Place the nodes of a trie (as laid out by ``trie``) in a double array.
 
     ``token_first``, ``token_last`` int32[N]: the range of token ids at each node. Returns int32[S, 4].

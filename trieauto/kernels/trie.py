@@ -15,7 +15,7 @@ from .strings import BYTES
 
 
 @kernel(f"Tuple((uint8[::1], int32[::1], uint8[::1], int32[::1]))({BYTES}, int64[::1], int32[::1], int64[::1])")
-def build_trie(data, offsets, order, shared):  # type: ignore[no-untyped-def]
+def build_trie(data, offsets, order, shared):
     """Lay out the trie of K strings given in sorted order.
 
     Args:
@@ -66,7 +66,7 @@ def build_trie(data, offsets, order, shared):  # type: ignore[no-untyped-def]
 
 
 @kernel("int32[::1](int32[::1])")
-def parents_of_trie(subtree_ends):  # type: ignore[no-untyped-def]
+def parents_of_trie(subtree_ends):
     """The parent of each state but the root: int32[N - 1]. O(N)."""
     parents = np.empty(len(subtree_ends) - 1, np.int32)
     parent = 0

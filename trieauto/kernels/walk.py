@@ -22,13 +22,13 @@ TOKEN_TRIE = "int32[:, ::1], int32[::1]"  # nodes, token ids: see ``token_trie``
 
 
 @helper
-def new_stack(max_token_length):  # type: ignore[no-untyped-def]
+def new_stack(max_token_length):
     """Working space of ``collect``: for each depth the next edge, where the edges end, the token trie's slot."""
     return np.empty((max_token_length + 1, 3), np.int32)
 
 
 @helper
-def collect(labels, links, targets, live, nodes, token_ids, state, stack, tokens, ends, position, limit):  # type: ignore[no-untyped-def]
+def collect(labels, links, targets, live, nodes, token_ids, state, stack, tokens, ends, position, limit):
     """Append the tokens that are legal in ``state`` to ``tokens`` from ``position`` on.
 
     Where each leads goes to ``ends``, unless that is empty. Returns the new position, ``NO_ROOM`` if ``tokens`` is
@@ -70,14 +70,14 @@ def collect(labels, links, targets, live, nodes, token_ids, state, stack, tokens
 
 
 @helper
-def enlarged(array, filled):  # type: ignore[no-untyped-def]
+def enlarged(array, filled):
     larger = np.empty(2 * len(array) + 16, array.dtype)
     larger[:filled] = array[:filled]
     return larger
 
 
 @kernel(f"int32[::1]({AUTOMATON}, {LIVE}, {TOKEN_TRIE}, int64, int64)")
-def state_tokens(labels, links, targets, live, nodes, token_ids, max_token_length, state):  # type: ignore[no-untyped-def]
+def state_tokens(labels, links, targets, live, nodes, token_ids, max_token_length, state):
     """The tokens legal in one state: int32, in the order of their bytes."""
     stack = new_stack(max_token_length)
     tokens = np.empty(256, np.int32)
@@ -92,7 +92,7 @@ def state_tokens(labels, links, targets, live, nodes, token_ids, max_token_lengt
 
 
 @kernel(f"Tuple((int64[::1], int32[::1]))({AUTOMATON}, {LIVE}, {TOKEN_TRIE}, int64, int64, int64, int64)")
-def all_tokens(labels, links, targets, live, nodes, token_ids, max_token_length, begin, end, max_entries):  # type: ignore[no-untyped-def]
+def all_tokens(labels, links, targets, live, nodes, token_ids, max_token_length, begin, end, max_entries):
     """The tokens legal in each of the states ``begin .. end - 1``.
 
     Returns counts int64[end - begin] and the tokens int32, state after state; two empty arrays when there are more
@@ -132,7 +132,7 @@ def all_tokens(labels, links, targets, live, nodes, token_ids, max_token_length,
 
 
 @kernel(f"uint8[::1]({AUTOMATON}, uint8[::1], {TOKEN_TRIE}, int64)")
-def live_states(labels, links, targets, accepting, nodes, token_ids, max_token_length):  # type: ignore[no-untyped-def]
+def live_states(labels, links, targets, accepting, nodes, token_ids, max_token_length):
     """Which states can reach the end in tokens of this vocabulary: uint8[N].
 
     Backwards over the states until nothing changes; one pass where every edge leads to a larger number.
@@ -179,7 +179,7 @@ def live_states(labels, links, targets, accepting, nodes, token_ids, max_token_l
 
 
 @kernel(f"Tuple((uint8[::1], uint8[::1]))({AUTOMATON}, {LIVE}, {TOKEN_TRIE}, int64, int64, int64)")
-def spelled(labels, links, targets, live, nodes, token_ids, max_token_length, start, num_states):  # type: ignore[no-untyped-def]
+def spelled(labels, links, targets, live, nodes, token_ids, max_token_length, start, num_states):
     """What the sequences of legal tokens from ``start`` on reach and pass.
 
     Returns reached uint8[N], the states at which some token ends, and passed uint8[edges], the edges that lie on the
@@ -226,7 +226,7 @@ def spelled(labels, links, targets, live, nodes, token_ids, max_token_length, st
 
 
 @kernel("uint8[::1](uint8[::1], int64)")
-def used_bytes(labels, begin):  # type: ignore[no-untyped-def]
+def used_bytes(labels, begin):
     """Which bytes occur in ``labels[begin:]``: uint8[256]."""
     used = np.zeros(256, np.uint8)
     for edge in range(begin, len(labels)):
@@ -235,7 +235,7 @@ def used_bytes(labels, begin):  # type: ignore[no-untyped-def]
 
 
 @kernel(f"int64({AUTOMATON}, int64, Array(uint8, 1, 'C', readonly=True))")
-def state_after(labels, links, targets, state, data):  # type: ignore[no-untyped-def]
+def state_after(labels, links, targets, state, data):
     """The state that the bytes ``data`` lead to from ``state``, or -1."""
     for byte in data:
         state = step(labels, links, targets, state, byte)
