@@ -153,8 +153,9 @@ class Chooser:
             prompt_length = self._decoder_prompt.shape[1]
         processor = ConstraintLogitsProcessor(self.constraint, prompt_length)
         criterion = ConstraintStoppingCriteria(processor)
+        generate: Any = model.generate
         with _eval_mode(model):
-            output = model.generate(
+            output = generate(
                 input_ids=ids,
                 attention_mask=mask,
                 logits_processor=LogitsProcessorList([*self._processors, processor]),

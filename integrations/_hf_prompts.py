@@ -29,7 +29,8 @@ def encode(tokenizer: PreTrainedTokenizerBase, prompt: Prompt) -> list[int]:
     elif is_chat(prompt):
         if tokenizer.chat_template is None:
             raise UnsupportedError("the tokenizer has no chat template: give the prompt as plain text")
-        ids = tokenizer.apply_chat_template(list(prompt), add_generation_prompt=True, return_dict=False)
+        messages: Any = list(prompt)
+        ids = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
     else:
         raise UnsupportedError(
             f"a prompt is text or a list of chat messages with role and content, not {shorten(prompt)}"

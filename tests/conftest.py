@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import settings
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 # Hypothesis' own deadline is a time assertion, and the first call of a compiled kernel may take seconds.
 settings.register_profile("trieauto", deadline=None)
@@ -25,13 +26,14 @@ def smollm2_gguf() -> Path:
 
 
 @pytest.fixture(scope="session")
-def smollm2_tokenizer(smollm2_gguf: Path) -> PreTrainedTokenizerBase:
+def smollm2_tokenizer(smollm2_gguf: Path) -> Any:
     return AutoTokenizer.from_pretrained(smollm2_gguf.parent, gguf_file=smollm2_gguf.name)
 
 
 @pytest.fixture(scope="session")
-def smollm2_model(smollm2_gguf: Path) -> PreTrainedModel:
+def smollm2_model(smollm2_gguf: Path) -> Any:
     """In float32, on the CPU, in eval mode."""
-    return AutoModelForCausalLM.from_pretrained(
+    model: Any = AutoModelForCausalLM.from_pretrained(
         smollm2_gguf.parent, gguf_file=smollm2_gguf.name, dtype=torch.float32
-    ).eval()
+    )
+    return model.eval()

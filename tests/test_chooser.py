@@ -12,8 +12,6 @@ from transformers import (
     LlamaConfig,
     LlamaForCausalLM,
     LogitsProcessor,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
     T5Config,
     T5EncoderModel,
     T5ForConditionalGeneration,
@@ -28,6 +26,8 @@ from trieauto.errors import (
     VocabularyError,
 )
 from trieauto.integrations.hf import Choice, Chooser, ConstraintWarning, Prompt
+
+from .tiny_models import T5_SIZE, Model, Tokenizer, sharpened
 
 TOOLS = [
     "get",
@@ -55,31 +55,27 @@ PROMPTS: list[Prompt] = [
 
 
 @pytest.fixture(scope="module")
-def tokenizer(smollm2_tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
+def tokenizer(smollm2_tokenizer: Tokenizer) -> Tokenizer:
     """Of both the real model and the small ones."""
     return smollm2_tokenizer
 
 
 @pytest.fixture(scope="module")
-def model(tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
+def model(tokenizer: Tokenizer) -> Model:
     """A decoder with random weights, in which a pass takes a millisecond."""
     torch.manual_seed(0)
-    size = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    size: dict[str, Any] = {
+        "hidden_size": 16,
+        "intermediate_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+    }
     config = LlamaConfig(vocab_size=len(tokenizer), pad_token_id=2, bos_token_id=1, eos_token_id=2, **size)
     return sharpened(LlamaForCausalLM(config))
 
 
-def sharpened(model: PreTrainedModel) -> PreTrainedModel:
-    """Weights so large that prompts matter and no two tokens score nearly the same."""
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.ndim == 2:
-                parameter.normal_(std=0.5)
-    return model.eval()
-
-
 @pytest.fixture(scope="module")
-def chooser(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Chooser:
+def chooser(model: Model, tokenizer: Tokenizer) -> Chooser:
     return Chooser(model, tokenizer, TOOLS)
 
 
@@ -89,14 +85,15 @@ def alone(chooser: Chooser) -> list[Choice]:
     return [chooser(prompt) for prompt in PROMPTS]
 
 
-def prompt_ids(tokenizer: PreTrainedTokenizerBase, prompt: Prompt) -> list[int]:
+def prompt_ids(tokenizer: Tokenizer, prompt: Prompt) -> list[int]:
     """What the model reads, by way of the text: SmolLM2's tokenizer adds no special tokens of its own."""
     if not isinstance(prompt, str):
         prompt = tokenizer.apply_chat_template(prompt, tokenize=False, add_generation_prompt=True)
-    return tokenizer(prompt)["input_ids"]
+    ids: list[int] = tokenizer(prompt)["input_ids"]
+    return ids
 
 
-def log_probability(model: PreTrainedModel, prompt: Sequence[int], answer: Sequence[int]) -> float:
+def log_probability(model: Model, prompt: Sequence[int], answer: Sequence[int]) -> float:
     """Of the answer after the prompt, by the model's own log-softmax, in one forward pass."""
     with torch.no_grad():
         scores = model(torch.tensor([[*prompt, *answer]])).logits[0].double().log_softmax(dim=-1)
@@ -105,7 +102,7 @@ def log_probability(model: PreTrainedModel, prompt: Sequence[int], answer: Seque
 
 @pytest.mark.parametrize("is_real", [True, False])
 def test_greedy_is_the_likeliest_allowed_token_at_every_step(
-    is_real: bool, smollm2_model: PreTrainedModel, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
+    is_real: bool, smollm2_model: Model, model: Model, tokenizer: Tokenizer
 ) -> None:
     """A plain loop over the matcher gives the same value, tokens, passes, and log-probability (not of the masked
     scores)."""
@@ -151,9 +148,7 @@ def test_a_batch_gives_what_its_prompts_give_alone(chooser: Chooser, alone: list
         {"use_cache": False},
     ],
 )
-def test_forward_passes_are_counted_truly(
-    options: dict[str, Any], model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
-) -> None:
+def test_forward_passes_are_counted_truly(options: dict[str, Any], model: Model, tokenizer: Tokenizer) -> None:
     chooser = Chooser(model, tokenizer, TOOLS, **options)
     passes = 0
 
@@ -175,7 +170,7 @@ def test_forward_passes_are_counted_truly(
 
 @pytest.mark.parametrize("options", [{"num_beams": 3}, {"num_beams": 4, "do_sample": True, "top_k": 9}])
 def test_beams_change_places_and_the_score_stays_the_answers_own(
-    options: dict[str, Any], model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
+    options: dict[str, Any], model: Model, tokenizer: Tokenizer
 ) -> None:
     torch.manual_seed(0)
     chooser = Chooser(model, tokenizer, TOOLS, **options)
@@ -185,9 +180,7 @@ def test_beams_change_places_and_the_score_stays_the_answers_own(
         assert choice.log_probability == pytest.approx(expected, abs=1e-3)
 
 
-def test_drafted_tokens_do_not_change_the_choice(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, alone: list[Choice]
-) -> None:
+def test_drafted_tokens_do_not_change_the_choice(model: Model, tokenizer: Tokenizer, alone: list[Choice]) -> None:
     for options in ({"prompt_lookup_num_tokens": 4}, {"assistant_model": model}):
         chooser = Chooser(model, tokenizer, TOOLS, **options)
         for prompt, expected in zip(PROMPTS[:3], alone, strict=False):
@@ -199,7 +192,7 @@ def test_drafted_tokens_do_not_change_the_choice(
             chooser.map(PROMPTS)
 
 
-def test_sampling_draws_different_values(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+def test_sampling_draws_different_values(model: Model, tokenizer: Tokenizer) -> None:
     torch.manual_seed(0)
     chooser = Chooser(model, tokenizer, TOOLS, do_sample=True, temperature=5.0, top_k=0)
     values = {choice.value for choice in chooser.map([PROMPTS[1]] * 12, batch_size=12, progress=False)}
@@ -208,8 +201,8 @@ def test_sampling_draws_different_values(model: PreTrainedModel, tokenizer: PreT
 
 
 def test_the_models_own_generation_config_does_not_decide(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
+    model: Model,
+    tokenizer: Tokenizer,
     monkeypatch: pytest.MonkeyPatch,
     recwarn: pytest.WarningsRecorder,
     alone: list[Choice],
@@ -234,18 +227,16 @@ def test_the_models_own_generation_config_does_not_decide(
     assert not recwarn.list
 
 
-def test_only_one_value_needs_no_forward_pass(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+def test_only_one_value_needs_no_forward_pass(model: Model, tokenizer: Tokenizer) -> None:
     for values in (["get_time"], ["get_time", "get_time"], [""], [b"caf\xc3"]):
         chooser = Chooser(model, tokenizer, values)
         assert chooser("a") == Choice(values[0], 0.0, (), 0)
         assert [choice.value for choice in chooser.map(["a", CHAT], progress=False)] == [values[0]] * 2
 
 
-def test_a_value_that_others_begin_with_is_told_apart_by_the_stop_token(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
-) -> None:
+def test_a_value_that_others_begin_with_is_told_apart_by_the_stop_token(model: Model, tokenizer: Tokenizer) -> None:
     chooser = Chooser(model, tokenizer, ["", "abc"])
-    prompts = ["Say nothing:", "x", CHAT, "Continue the alphabet: "]
+    prompts: list[Prompt] = ["Say nothing:", "x", CHAT, "Continue the alphabet: "]
     choices = list(chooser.map(prompts, progress=False))
     assert all(choice.num_forward_passes == 1 for choice in choices)
     for choice in choices:
@@ -256,7 +247,7 @@ def test_a_value_that_others_begin_with_is_told_apart_by_the_stop_token(
             assert choice.log_probability < 0
 
 
-def test_values_come_back_as_they_were_given(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+def test_values_come_back_as_they_were_given(model: Model, tokenizer: Tokenizer) -> None:
     values: list[str | bytes] = ["abc", b"xyz", "é"]
     chooser = Chooser(model, tokenizer, iter(values))
     chosen = {type(choice.value): choice.value for choice in chooser.map(["x", "xy", "wxyz = ", "abc abc "], 4, False)}
@@ -264,7 +255,7 @@ def test_values_come_back_as_they_were_given(model: PreTrainedModel, tokenizer: 
 
 
 def test_an_automaton_or_a_constraint_will_do(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, chooser: Chooser, alone: list[Choice]
+    model: Model, tokenizer: Tokenizer, chooser: Chooser, alone: list[Choice]
 ) -> None:
     for values in (trieauto.choices(TOOLS), chooser.constraint):
         assert Chooser(model, tokenizer, values)(CHAT).value == alone[0].value
@@ -296,7 +287,7 @@ def test_map_shows_its_progress(chooser: Chooser, capfd: pytest.CaptureFixture[s
 
 
 def test_model_and_tokenizer_are_left_as_they_were(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, chooser: Chooser, alone: list[Choice]
+    model: Model, tokenizer: Tokenizer, chooser: Chooser, alone: list[Choice]
 ) -> None:
     padding_side, config = tokenizer.padding_side, model.generation_config.to_dict()
     model.train()
@@ -315,7 +306,7 @@ def test_model_and_tokenizer_are_left_as_they_were(
 
 
 def test_text_that_begins_with_the_start_token_gets_no_second_one(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, chooser: Chooser, alone: list[Choice]
+    model: Model, tokenizer: Tokenizer, chooser: Chooser, alone: list[Choice]
 ) -> None:
     rendered = tokenizer.apply_chat_template(CHAT, tokenize=False, add_generation_prompt=True)
     assert rendered.startswith(tokenizer.bos_token)
@@ -334,9 +325,7 @@ class OnlyTheFirstToken(LogitsProcessor):
         return masked  # type: ignore[return-value]
 
 
-def test_other_processors_apply_before_the_constraint(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
-) -> None:
+def test_other_processors_apply_before_the_constraint(model: Model, tokenizer: Tokenizer) -> None:
     [token_id] = tokenizer("s")["input_ids"]
     chooser = Chooser(model, tokenizer, TOOLS, logits_processor=[OnlyTheFirstToken(token_id)])
     with pytest.warns(ConstraintWarning, match=f"after 1 generated tokens, it forces token {token_id} b's'"):
@@ -347,12 +336,9 @@ def test_other_processors_apply_before_the_constraint(
 # Encoder-decoder models
 
 
-T5_SIZE = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 2}
-
-
-def encoder_decoder(vocab_size: int, seed: int, **generation: object) -> PreTrainedModel:
+def encoder_decoder(vocab_size: int, seed: int, **generation: object) -> Model:
     torch.manual_seed(seed)
-    model = sharpened(T5ForConditionalGeneration(T5Config(vocab_size=vocab_size, decoder_start_token_id=0, **T5_SIZE)))
+    model = sharpened(T5ForConditionalGeneration(T5Config(vocab_size=vocab_size, **T5_SIZE)))
     model.generation_config.eos_token_id = 2
     for name, value in generation.items():
         setattr(model.generation_config, name, value)
@@ -360,9 +346,7 @@ def encoder_decoder(vocab_size: int, seed: int, **generation: object) -> PreTrai
 
 
 @pytest.mark.parametrize("generation", [{}, {"forced_bos_token_id": 17, "min_length": 20, "forced_eos_token_id": 2}])
-def test_encoder_decoder_models(
-    generation: dict[str, object], tokenizer: PreTrainedTokenizerBase, chooser: Chooser
-) -> None:
+def test_encoder_decoder_models(generation: dict[str, object], tokenizer: Tokenizer, chooser: Chooser) -> None:
     """The decoder starts from its start token, and from a language token where the model has one."""
     starts = [0, 17] if generation else [0]
     seen = set()
@@ -403,14 +387,14 @@ def test_encoder_decoder_models(
     ],
 )
 def test_arguments_that_would_break_the_constraint_are_refused(
-    options: dict[str, Any], reason: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
+    options: dict[str, Any], reason: str, model: Model, tokenizer: Tokenizer
 ) -> None:
     [name] = options
     with pytest.raises(UnsupportedError, match=f"{name}=.*{reason}"):
         Chooser(model, tokenizer, TOOLS, **options)
 
 
-def test_sets_that_cannot_be_chosen_from(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+def test_sets_that_cannot_be_chosen_from(model: Model, tokenizer: Tokenizer) -> None:
     with pytest.raises(EmptyConstraintError):
         Chooser(model, tokenizer, [])
     with pytest.raises(TrieautoError, match="single string 'get_time'"):
@@ -420,7 +404,7 @@ def test_sets_that_cannot_be_chosen_from(model: PreTrainedModel, tokenizer: PreT
         Chooser(model, tokenizer, ["get_time", b"get_\xf5"])
 
 
-def test_prompts_that_are_none(chooser: Chooser, tokenizer: PreTrainedTokenizerBase) -> None:
+def test_prompts_that_are_none(chooser: Chooser, tokenizer: Tokenizer) -> None:
     for wrong in (None, 7, b"text", [], ["text"], [{"content": "no role"}], {"role": "user", "content": "hi"}):
         with pytest.raises(UnsupportedError, match="a prompt is text or a list of chat messages"):
             chooser(wrong)  # type: ignore[arg-type]
@@ -435,8 +419,8 @@ def test_prompts_that_are_none(chooser: Chooser, tokenizer: PreTrainedTokenizerB
 
 
 def test_chat_messages_need_a_chat_template(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
+    model: Model,
+    tokenizer: Tokenizer,
     chooser: Chooser,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -445,7 +429,7 @@ def test_chat_messages_need_a_chat_template(
         chooser(CHAT)
 
 
-def test_models_that_do_not_fit(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+def test_models_that_do_not_fit(model: Model, tokenizer: Tokenizer) -> None:
     size = len(tokenizer)
     with pytest.raises(VocabularyError, match="49,151"):
         Chooser(encoder_decoder(size - 1, 0), tokenizer, TOOLS)
@@ -457,7 +441,7 @@ def test_models_that_do_not_fit(model: PreTrainedModel, tokenizer: PreTrainedTok
         Chooser(T5EncoderModel(T5Config(vocab_size=64, **T5_SIZE)), tokenizer, TOOLS)
 
 
-def test_the_models_stop_tokens_are_never_text(tokenizer: PreTrainedTokenizerBase) -> None:
+def test_the_models_stop_tokens_are_never_text(tokenizer: Tokenizer) -> None:
     """A model may stop at a token with text, such as a line break: it ends the answer, and is no part of a value."""
     [line_break] = tokenizer("\n")["input_ids"]
     model = encoder_decoder(len(tokenizer), 0)

@@ -15,7 +15,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import LogitsProcessor, PreTrainedModel
+from transformers import LogitsProcessor
 
 import trieauto
 from trieauto import Constraint, Matcher
@@ -23,7 +23,7 @@ from trieauto.errors import TrieautoError, VocabularyError
 from trieauto.integrations.hf import ConstraintLogitsProcessor, ConstraintStoppingCriteria, ConstraintWarning
 
 from . import tiny_models as tiny
-from .tiny_models import NUM_LOGITS, PAD, SIZE, START, STOPS, TOKENS, VALUES
+from .tiny_models import NUM_LOGITS, PAD, SIZE, START, STOPS, TOKENS, VALUES, Model
 
 PROMPTS = [[5], [6, 7, 8], [9, 4, 4, 10, 11], [4, 5, 6, 7, 8, 9, 10]]
 OTHER_VALUES = ["bed", "bee", "gh", "ghe", "hag"]
@@ -40,7 +40,7 @@ def other_constraint() -> Constraint:
 
 
 @pytest.fixture(scope="module")
-def model() -> PreTrainedModel:
+def model() -> Model:
     return tiny.decoder()
 
 
@@ -67,17 +67,18 @@ def text_of(ids: Sequence[int]) -> bytes:
     return b"".join(TOKENS[i] or b"" for i in ids)
 
 
-def next_log_probabilities(model: PreTrainedModel, prompt: Sequence[int], generated: Sequence[int]) -> torch.Tensor:
+def next_log_probabilities(model: Model, prompt: Sequence[int], generated: Sequence[int]) -> torch.Tensor:
     with torch.no_grad():
         if model.config.is_encoder_decoder:
             start = [model.config.decoder_start_token_id, *generated]
             output = model(input_ids=torch.tensor([prompt]), decoder_input_ids=torch.tensor([start]))
         else:
             output = model(input_ids=torch.tensor([[*prompt, *generated]]))
-    return output.logits[0, -1].double().log_softmax(dim=-1)
+    scores: torch.Tensor = output.logits[0, -1].double().log_softmax(dim=-1)
+    return scores
 
 
-def plain_greedy(model: PreTrainedModel, prompt: Sequence[int], values: Sequence[str]) -> list[int]:
+def plain_greedy(model: Model, prompt: Sequence[int], values: Sequence[str]) -> list[int]:
     """The likeliest legal token after the other, until a value is determined."""
     ids: list[int] = []
     while not is_over(text_of(ids), ids, values):
@@ -87,7 +88,7 @@ def plain_greedy(model: PreTrainedModel, prompt: Sequence[int], values: Sequence
     return ids
 
 
-def all_paths(model: PreTrainedModel, prompt: Sequence[int], values: Sequence[str]) -> dict[tuple[int, ...], float]:
+def all_paths(model: Model, prompt: Sequence[int], values: Sequence[str]) -> dict[tuple[int, ...], float]:
     """Every sequence of legal tokens up to where a value is determined, with its log-probability."""
     done: dict[tuple[int, ...], float] = {}
     running: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
@@ -124,7 +125,7 @@ def right_padded(prompts: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:
 
 
 def generate(
-    model: PreTrainedModel,
+    model: Model,
     prompts: Sequence[Sequence[int]],
     constraint: Constraint | Sequence[Constraint] | ConstraintLogitsProcessor,
     stop_early: bool = True,
@@ -142,7 +143,8 @@ def generate(
     output = model.generate(
         **inputs, logits_processor=[processor], stopping_criteria=criteria, max_new_tokens=9, **options
     )
-    return output[:, prompt_length:].tolist()
+    rows: list[list[int]] = output[:, prompt_length:].tolist()
+    return rows
 
 
 def determined(row: list[int], values: Sequence[str]) -> list[int]:
@@ -167,7 +169,7 @@ def value_of(row: list[int], values: Sequence[str]) -> str:
     return value
 
 
-MODELS: list[Callable[[int], PreTrainedModel]] = [tiny.decoder, tiny.t5, tiny.bart]
+MODELS: list[Callable[[int], Model]] = [tiny.decoder, tiny.t5, tiny.bart]
 
 
 def pad_to(row: list[int], length: int) -> list[int]:
@@ -176,7 +178,7 @@ def pad_to(row: list[int], length: int) -> list[int]:
 
 @pytest.mark.parametrize("make", MODELS)
 def test_greedy_takes_the_likeliest_legal_token_until_the_value_is_determined(
-    make: Callable[[int], PreTrainedModel], constraint: Constraint
+    make: Callable[[int], Model], constraint: Constraint
 ) -> None:
     for seed in range(3):
         model = make(seed)
@@ -186,7 +188,7 @@ def test_greedy_takes_the_likeliest_legal_token_until_the_value_is_determined(
 
 @pytest.mark.parametrize("make", MODELS)
 def test_without_the_criterion_a_row_is_a_whole_value_and_a_stop_token(
-    make: Callable[[int], PreTrainedModel], constraint: Constraint
+    make: Callable[[int], Model], constraint: Constraint
 ) -> None:
     for seed in range(3):
         model = make(seed)
@@ -199,9 +201,7 @@ def test_without_the_criterion_a_row_is_a_whole_value_and_a_stop_token(
 
 
 @pytest.mark.parametrize("make", MODELS)
-def test_a_padded_batch_gives_what_its_prompts_give_alone(
-    make: Callable[[int], PreTrainedModel], constraint: Constraint
-) -> None:
+def test_a_padded_batch_gives_what_its_prompts_give_alone(make: Callable[[int], Model], constraint: Constraint) -> None:
     for seed in range(3):
         model = make(seed)
         answers = [plain_greedy(model, prompt, VALUES) for prompt in PROMPTS]
@@ -209,7 +209,7 @@ def test_a_padded_batch_gives_what_its_prompts_give_alone(
         assert generate(model, PROMPTS, constraint) == [pad_to(answer, longest) for answer in answers]
 
 
-def test_padding_may_be_a_stop_token(model: PreTrainedModel, constraint: Constraint) -> None:
+def test_padding_may_be_a_stop_token(model: Model, constraint: Constraint) -> None:
     rows = generate(model, PROMPTS, constraint, pad_token_id=STOPS[0])
     answers = [plain_greedy(model, prompt, VALUES) for prompt in PROMPTS]
     assert [determined(row, VALUES) for row in rows] == answers
@@ -218,7 +218,7 @@ def test_padding_may_be_a_stop_token(model: PreTrainedModel, constraint: Constra
 
 
 def test_every_row_follows_its_own_constraint(
-    model: PreTrainedModel, constraint: Constraint, other_constraint: Constraint
+    model: Model, constraint: Constraint, other_constraint: Constraint
 ) -> None:
     sets = [VALUES, OTHER_VALUES, OTHER_VALUES, VALUES]
     rows = generate(model, PROMPTS, [constraint, other_constraint, other_constraint, constraint])
@@ -229,7 +229,7 @@ def test_every_row_follows_its_own_constraint(
 @pytest.mark.parametrize("make", MODELS)
 @pytest.mark.parametrize("stop_early", [True, False])
 def test_sampled_sequences_are_values(
-    make: Callable[[int], PreTrainedModel], stop_early: bool, constraint: Constraint, other_constraint: Constraint
+    make: Callable[[int], Model], stop_early: bool, constraint: Constraint, other_constraint: Constraint
 ) -> None:
     torch.manual_seed(0)
     rows = generate(
@@ -251,7 +251,7 @@ def test_sampled_sequences_are_values(
 
 @pytest.mark.parametrize("make", MODELS)
 def test_beam_search_with_room_for_everything_finds_the_likeliest_path(
-    make: Callable[[int], PreTrainedModel], constraint: Constraint, other_constraint: Constraint
+    make: Callable[[int], Model], constraint: Constraint, other_constraint: Constraint
 ) -> None:
     sets = [OTHER_VALUES, VALUES]
     for seed in range(3):
@@ -275,7 +275,7 @@ def test_beam_search_with_room_for_everything_finds_the_likeliest_path(
 @pytest.mark.parametrize("do_sample", [False, True])
 @pytest.mark.parametrize("stop_early", [False, True])
 def test_narrow_beams_still_end_with_values(
-    make: Callable[[int], PreTrainedModel],
+    make: Callable[[int], Model],
     do_sample: bool,
     stop_early: bool,
     constraint: Constraint,
@@ -292,7 +292,7 @@ def test_narrow_beams_still_end_with_values(
 
 
 @pytest.mark.parametrize("stop_early", [False, True])
-def test_more_beams_than_the_set_has_answers(model: PreTrainedModel, stop_early: bool) -> None:
+def test_more_beams_than_the_set_has_answers(model: Model, stop_early: bool) -> None:
     [row] = generate(model, [PROMPTS[1]], compile_values(["a", "b"]), stop_early, num_beams=8)
     assert value_of(row, ["a", "b"]) in {"a", "b"}
 
@@ -338,14 +338,14 @@ def test_one_object_serves_call_after_call(constraint: Constraint) -> None:
         prompt += answer
 
 
-def test_prompts_of_one_length_need_no_new_beginning(model: PreTrainedModel, constraint: Constraint) -> None:
+def test_prompts_of_one_length_need_no_new_beginning(model: Model, constraint: Constraint) -> None:
     processor = ConstraintLogitsProcessor(constraint, prompt_length=3)
     for prompt in ([5, 6, 7], [8, 4, 4], [5, 6, 7]):
         output = model.generate(torch.tensor([prompt]), logits_processor=[processor], max_new_tokens=9)
         assert text_of(output[0, 3:].tolist()).decode() in VALUES
 
 
-def test_a_stop_token_of_the_callers_choice_ends_the_row(model: PreTrainedModel, constraint: Constraint) -> None:
+def test_a_stop_token_of_the_callers_choice_ends_the_row(model: Model, constraint: Constraint) -> None:
     """The others may come before it, and change nothing."""
     for stop in STOPS:
         for row in generate(model, PROMPTS, constraint, stop_early=False, eos_token_id=[stop]):
@@ -360,7 +360,11 @@ def step(
 ) -> torch.Tensor:
     if scores is None:
         scores = torch.zeros(len(histories), NUM_LOGITS)
-    return processor(torch.tensor(histories, dtype=torch.long).reshape(len(histories), -1), scores)
+    return processor(ids_of(histories), scores)  # type: ignore[arg-type]
+
+
+def ids_of(histories: Sequence[Sequence[int]]) -> torch.LongTensor:
+    return torch.tensor(histories, dtype=torch.long).reshape(len(histories), -1)  # type: ignore[return-value]
 
 
 def kept(scores: torch.Tensor) -> list[list[int]]:
@@ -431,7 +435,7 @@ def test_rows_are_recognised_whatever_the_calls_before(data: st.DataObject) -> N
             if data.draw(st.booleans()):
                 assert kept(step(processor, histories)) == expected
             else:
-                done = criterion(torch.tensor(histories, dtype=torch.long).reshape(num_rows, -1), None)
+                done = criterion(ids_of(histories), None)
                 assert done.tolist() == [
                     mask == STOPS or is_over(text_of(history), history, values)
                     for history, values, mask in zip(histories, sets, expected, strict=True)
@@ -485,7 +489,7 @@ def test_all_scores_minus_infinity_leaves_an_allowed_token(
     ],
 )
 def test_a_contradicting_processor_is_described_and_overruled(
-    options: dict[str, object], message: str, model: PreTrainedModel, constraint: Constraint
+    options: dict[str, object], message: str, model: Model, constraint: Constraint
 ) -> None:
     prompt = [START]
     with pytest.warns(ConstraintWarning) as caught:
@@ -505,7 +509,7 @@ class FirstScoresOnly(LogitsProcessor):
 
 
 def test_rows_without_an_allowed_score_can_be_sampled_with_any_temperature(
-    model: PreTrainedModel, constraint: Constraint
+    model: Model, constraint: Constraint
 ) -> None:
     torch.manual_seed(0)
     inputs = left_padded(PROMPTS[1:3])

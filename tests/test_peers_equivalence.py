@@ -34,9 +34,9 @@ COUNTRIES = """
     Беларусь|Bhutan|འབྲུག་ཡུལ|Bosna i Hercegovina|Босна и Херцеговина|България|ကမ္ဘောဇ|កម្ពុជា|Cameroun|Cameroon|中国|中國
     中华人民共和国|Côte d'Ivoire|Κύπρος|Česko|Česká republika|Danmark|مصر|ኤርትራ|ኢትዮጵያ|Ethiopia|Ελλάδα|საქართველო|Guinea
     Guinea-Bissau|Equatorial Guinea|भारत|இந்தியா|ഇന്ത്യ|India|Ísland|Éire|ישראל|日本|日本国|Қазақстан|대한민국
-    조선민주주의인민공화국|ປະເທດລາວ|ދިވެހިރާއްޖެ|Монгол Улс|ᠮᠣᠩᠭᠣᠯ|မြန်မာ|नेपाल|Niger|Nigeria|پاکستان|Россия|Российская Федерация
-    São Tomé e Príncipe|ශ්‍රී ලංකාව|Suid-Afrika|ประเทศไทย|Тоҷикистон|Türkiye|Україна|United States|United States of America|Việt Nam
-    اليمن
+    조선민주주의인민공화국|ປະເທດລາວ|ދިވެހިރާއްޖެ|Монгол Улс|ᠮᠣᠩᠭᠣᠯ|မြန်မာ|नेपाल|Niger|Nigeria|پاکستان|Россия
+    Российская Федерация|São Tomé e Príncipe|ශ්‍රී ලංකාව|Suid-Afrika|ประเทศไทย|Тоҷикистон|Türkiye|Україна|United States
+    United States of America|Việt Nam|اليمن
 """
 
 

@@ -6,18 +6,22 @@ ids without bytes up to ``SIZE``; the models have a few logits more than that.
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 import torch
 from transformers import (
     BartConfig,
     BartForConditionalGeneration,
     LlamaConfig,
     LlamaForCausalLM,
-    PreTrainedModel,
     T5Config,
     T5ForConditionalGeneration,
 )
 
 from trieauto import Vocabulary
+
+Model: TypeAlias = Any  # transformers' annotations do not know that its models generate
+Tokenizer: TypeAlias = Any
 
 PAD, START, STOPS = 0, 1, [2, 3]
 LONGER = [b"ab", b"abc", b"bc", b"cd", b"cde", b"de", b"ef", b"fa", b"ab", b"ead", b"gh"]
@@ -32,10 +36,10 @@ def vocabulary(size: int = SIZE) -> Vocabulary:
     return Vocabulary.from_tokens(TOKENS, stop_token_ids=STOPS, size=size)
 
 
-def decoder(seed: int = 0, num_logits: int = NUM_LOGITS, **config: object) -> PreTrainedModel:
+def decoder(seed: int = 0, num_logits: int = NUM_LOGITS, **config: Any) -> Model:
     """A Llama of one layer with 16 dimensions."""
     torch.manual_seed(seed)
-    return _sharpened(
+    return sharpened(
         LlamaForCausalLM(
             LlamaConfig(
                 vocab_size=num_logits,
@@ -52,28 +56,21 @@ def decoder(seed: int = 0, num_logits: int = NUM_LOGITS, **config: object) -> Pr
     )
 
 
-def t5(seed: int = 0) -> PreTrainedModel:
+T5_SIZE: dict[str, Any] = {
+    "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 2, "decoder_start_token_id": 0
+}  # fmt: skip
+
+
+def t5(seed: int = 0) -> Model:
     torch.manual_seed(seed)
-    return _sharpened(
-        T5ForConditionalGeneration(
-            T5Config(
-                vocab_size=NUM_LOGITS,
-                d_model=16,
-                d_kv=8,
-                d_ff=32,
-                num_layers=1,
-                num_heads=2,
-                pad_token_id=PAD,
-                eos_token_id=STOPS,
-                decoder_start_token_id=PAD,
-            )
-        )
+    return sharpened(
+        T5ForConditionalGeneration(T5Config(vocab_size=NUM_LOGITS, pad_token_id=PAD, eos_token_id=STOPS, **T5_SIZE))
     )
 
 
-def bart(seed: int = 0, **config: object) -> PreTrainedModel:
+def bart(seed: int = 0, **config: Any) -> Model:
     torch.manual_seed(seed)
-    return _sharpened(
+    return sharpened(
         BartForConditionalGeneration(
             BartConfig(
                 vocab_size=NUM_LOGITS,
@@ -95,7 +92,7 @@ def bart(seed: int = 0, **config: object) -> PreTrainedModel:
     )
 
 
-def _sharpened(model: PreTrainedModel) -> PreTrainedModel:
+def sharpened(model: Model) -> Model:
     """Weights so large that prompts matter and no two tokens score nearly the same."""
     with torch.no_grad():
         for parameter in model.parameters():

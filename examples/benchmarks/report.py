@@ -33,11 +33,11 @@ class Line:
         if self.timing is not None:
             value = str(self.timing)
         elif self.number is not None:
-            value = f"{self.number:,.4g} {self.unit}"
+            value = f"{self.number:,.4g} {self.unit}".rstrip()
         ratio = "" if self.ratio is None else f"{self.ratio:,.3g}×"
         verdict = {None: "", True: "met", False: "MISSED"}[self.met]
         return (
-            f"  {self.case:<22} {self.who:<40} {value:<28} {ratio:>9}  {self.target:<18} {verdict:<6} {self.note}"
+            f"  {self.case:<19} {self.who:<52} {value:<24} {ratio:>8}  {self.target:<16} {verdict:<6} {self.note}"
         ).rstrip()
 
 

@@ -79,7 +79,7 @@ def _compare_masks(
     }
     for name in parked.keys() - {"trieauto"}:
         wrong = parked["trieauto"].disagreements(parked[name], byte_vocabulary)
-        section.add(case, f"{name}: other masks than ours", wrong, unit=f"of {len(walks)}", at_most=0)
+        section.add(case, f"{name}: other masks than ours, of {len(walks)}", wrong, at_most=0)
 
 
 def vocabularies(context: Context) -> None:
