@@ -541,7 +541,7 @@ def test_logits_narrower_than_the_vocabulary_are_an_error_before_anything_is_gen
 
     processor = ConstraintLogitsProcessor(constraint, prompt_length=3)
     with pytest.raises(VocabularyError, match=r"39 logits.*40 ids"):
-        model.generate(torch.tensor([[5, 6, 7]]), logits_processor=[processor], streamer=Streamer())
+        model.generate(torch.tensor([[5, 6, 7]]), logits_processor=[processor], streamer=Streamer(), max_new_tokens=9)
     assert [ids.tolist() for ids in streamed] == [[[5, 6, 7]]]
 
 

@@ -35,16 +35,16 @@ class Set:
 
     title: str
     values: Callable[[], Sequence[str]]
-    describe: Callable[[str], str]
+    describe: Callable[[str | bytes], str]
     system: str
     prompts: tuple[str, ...]
 
 
-def _no_description(value: str) -> str:
+def _no_description(value: str | bytes) -> str:
     return ""
 
 
-def _icd10_description(code: str) -> str:
+def _icd10_description(code: str | bytes) -> str:
     import simple_icd_10_cm as icd
 
     return str(icd.get_description(code))
@@ -59,18 +59,18 @@ SETS = {
         prompts=(
             "Send a message to the team on Slack.",
             "Get the latest invoice from Stripe.",
-            "Download the archived document from AWS.",
+            "Search Notion for the project plan.",
         ),
     ),
     "icd10": Set(
         title="ICD-10-CM codes",
         values=icd10_cm_codes,
         describe=_icd10_description,
-        system="You are a medical coder. Reply with one ICD-10-CM code and nothing else.",
+        system="Find the ICD-10-CM code in the text. Reply with the code only.",
         prompts=(
-            "Type 2 diabetes without complications",
-            "High blood pressure",
-            "Acute appendicitis",
+            "Struck by a turtle while swimming. The nurse wrote W59.22XA.",
+            "Admitted after a fall with a broken left wrist, S62.102A. Home after two days.",
+            "Diagnosis: high blood pressure (I10). Weight 82 kg, height 1.75 m.",
         ),
     ),
 }
@@ -103,6 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
         chosen_set = SETS[name]
         with status(f"reading the {chosen_set.title}"):
             values = chosen_set.values()
+        members = set(values)
         begin = time.perf_counter()
         constraint = trieauto.compile(trieauto.choices(values), vocabulary)
         seconds = time.perf_counter() - begin
@@ -116,13 +117,12 @@ def run(arguments: argparse.Namespace) -> int:
                 answer = _ask(model, tokenizer, constraint, messages)
                 free = _ask_freely(model, tokenizer, messages)
             print()
-            _show(prompt, answer, free, free in set(values), chosen_set.describe)
-    print()
-    _print_wrapped(
-        "Every answer is a value of its set, whatever the model would rather say. How good the choice is depends on the "
-        "model, and this one is tiny.",
-        dim,
+            _show(prompt, answer, free, free in members, chosen_set.describe(answer.choice.value))
+    note = (
+        "Every answer is a value of its set, whatever the model would rather have said. How good a choice it is depends "
+        "on the model, and this one is very small."
     )
+    print(f"\n{textwrap.fill(note, width())}")
     return 0
 
 
@@ -202,26 +202,28 @@ def _ask_freely(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, mess
     output = model.generate(**ids, do_sample=False, max_new_tokens=FREE_TOKENS)
     generated = output[0, ids["input_ids"].shape[1] :].tolist()
     text = str(tokenizer.decode(generated, skip_special_tokens=True)).strip()
-    is_cut = len(generated) == FREE_TOKENS and generated[-1] != tokenizer.eos_token_id
-    return f"{text} …" if is_cut else text
+    is_cut_off = len(generated) == FREE_TOKENS and generated[-1] != tokenizer.eos_token_id
+    return f"{text} …" if is_cut_off else text
 
 
-def _show(prompt: str, answer: Answer, free: str, is_in_set: bool, describe: Callable[[str], str]) -> None:
+def _show(prompt: str, answer: Answer, free: str, is_in_set: bool, description: str) -> None:
     choice = answer.choice
-    value = choice.value if isinstance(choice.value, str) else choice.value.decode()
-    _print_field("prompt", prompt)
-    _print_field("answer", value, bold, describe(value))
-    _print_field(
+    passes = f"{choice.num_forward_passes} forward pass{'' if choice.num_forward_passes == 1 else 'es'}"
+    _show_field("prompt", prompt)
+    _show_field("answer", str(choice.value), bold)
+    _show_field("", description)
+    _show_field(
         "",
-        f"{counted(choice.num_forward_passes, 'forward pass').replace('passs', 'passes')} of "
-        f"{duration(answer.pass_seconds)}, {duration(answer.mask_seconds)} for each mask, "
+        f"{passes} of {duration(answer.pass_seconds)}, {duration(answer.mask_seconds)} a mask, "
         f"log-probability {choice.log_probability:.2f}",
         dim,
     )
-    _print_field("unconstrained", f"{' '.join(free.split())!r}", note="in the set" if is_in_set else "not in the set")
+    _show_field("unconstrained", free)
+    _show_field("", "in the set" if is_in_set else "not in the set", dim)
 
 
-def _print_field(label: str, text: str, style: Callable[[str], str] = str, note: str = "") -> None:
-    """A label, and beside it a text and a note on as many lines as they need."""
-    lines = textwrap.wrap(f"{text}  {note}" if note else text, max(width() - _LABEL_WIDTH - 2, 20))
-    print(lines)
+def _show_field(label: str, text: str, style: Callable[[str], str] = str) -> None:
+    """A label and beside it a text, on as many lines as it needs; nothing if there is no text."""
+    for line in textwrap.wrap(text, max(width() - _LABEL_WIDTH - 2, 20)):
+        print(f"  {label:{_LABEL_WIDTH}}{style(line)}")
+        label = ""

@@ -11,6 +11,7 @@ import numpy as np
 
 from .jit import helper, kernel
 from .token_trie import BASE, CHECK, FIRST, LAST
+from .walk import enlarged
 
 
 @helper
@@ -179,9 +180,7 @@ def depth_of_trie(subtree_ends):
             depth -= 1
         depth += 1
         if depth == len(open_ends):
-            larger = np.empty(2 * depth, np.int32)
-            larger[:depth] = open_ends
-            open_ends = larger
+            open_ends = enlarged(open_ends, depth)
         open_ends[depth] = subtree_ends[state]
         longest = max(longest, depth)
     return longest

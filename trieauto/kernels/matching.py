@@ -161,21 +161,24 @@ def _clear(row, tracked):
         for k in range(1, tracked[0] + 1):
             row[tracked[k]] = 0
     else:
-        row[:] = 0
-    if len(tracked) > 0:
-        tracked[0] = 0
+        for k in range(len(row)):
+            row[k] = 0
 
 
 @helper
-def _set(row, tracked, token):
-    word = token >> 5
-    if len(tracked) > 0 and row[word] == 0 and tracked[0] >= 0:
-        if tracked[0] < TRACKED_WORDS:
-            tracked[0] += 1
-            tracked[tracked[0]] = word
-        else:
-            tracked[0] = -1
-    row[word] |= np.int32(1) << np.int32(token & 31)
+def _set(row, tracked, num_tracked, tokens, count):
+    """Set the bits of the first ``count`` tokens; note new words in ``tracked``, and return how many there are then."""
+    for k in range(count):
+        word = tokens[k] >> 5
+        if row[word] == 0 and 0 <= num_tracked < len(tracked):
+            # The count is in a register and not in tracked[0], which for all the compiler knows lies in the row.
+            num_tracked += 1
+            if num_tracked == len(tracked):
+                num_tracked = -1
+            else:
+                tracked[num_tracked] = word
+        row[word] |= np.int32(1) << np.int32(tokens[k] & 31)
+    return num_tracked
 
 
 @helper
@@ -195,8 +198,10 @@ def _fill(d, state, row, tracked):
             if count < 0:
                 words = (d[SIZE] + 31) >> 5
                 mask = int32_at(table[place, READY_MASK], words)
-                row[:words] = mask
-                row[words:] = 0
+                for k in range(words):
+                    row[k] = mask[k]
+                for k in range(words, len(row)):
+                    row[k] = 0
                 if len(tracked) > 0:
                     tracked[0] = -1
                 return np.int64(DONE)
@@ -215,12 +220,12 @@ def _fill(d, state, row, tracked):
             if count < 0:
                 return np.int64(state)
     _clear(row, tracked)
-    for k in range(count):
-        _set(row, tracked, tokens[k])
+    num_tracked = _set(row, tracked, np.int64(0), tokens, count)
     if _is_accepting(d, state):
         stop_ids = _stop_ids(d)
-        for k in range(len(stop_ids)):
-            _set(row, tracked, stop_ids[k])
+        num_tracked = _set(row, tracked, num_tracked, stop_ids, len(stop_ids))
+    if len(tracked) > 0:
+        tracked[0] = num_tracked
     return np.int64(DONE)
 
 

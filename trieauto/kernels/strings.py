@@ -65,7 +65,8 @@ def _radix_sort(keys, order, low, high, spare_keys, spare_order):
         shift = np.uint64(8 * digit)
         if (differing >> shift) & np.uint64(255) == 0:
             continue
-        counts[:] = 0
+        for value in range(256):
+            counts[value] = 0
         for i in range(low, high):
             counts[(keys[i] >> shift) & np.uint64(255)] += 1
         position = low
@@ -78,8 +79,9 @@ def _radix_sort(keys, order, low, high, spare_keys, spare_order):
             spare_keys[counts[value]] = keys[i]
             spare_order[counts[value]] = order[i]
             counts[value] += 1
-        keys[low:high] = spare_keys[low:high]
-        order[low:high] = spare_order[low:high]
+        for i in range(low, high):
+            keys[i] = spare_keys[i]
+            order[i] = spare_order[i]
 
 
 @helper
@@ -94,7 +96,9 @@ def _quick_sort(keys, order, low, high):
         top -= 1
         while high - low > 16:
             a, b, c = keys[low], keys[(low + high) >> 1], keys[high - 1]
-            pivot = max(min(a, b), min(max(a, b), c))
+            if a > b:
+                a, b = b, a
+            pivot = a if c < a else b if c > b else c  # the middle one of three
             i, j = low, high - 1
             while i <= j:
                 while keys[i] < pivot:
@@ -102,8 +106,12 @@ def _quick_sort(keys, order, low, high):
                 while keys[j] > pivot:
                     j -= 1
                 if i <= j:
-                    keys[i], keys[j] = keys[j], keys[i]
-                    order[i], order[j] = order[j], order[i]
+                    key = keys[i]
+                    keys[i] = keys[j]
+                    keys[j] = key
+                    index = order[i]
+                    order[i] = order[j]
+                    order[j] = index
                     i += 1
                     j -= 1
             if j + 1 - low < high - i:
@@ -164,10 +172,11 @@ def split_by_rank(data, offsets, depth, num_parts):
     count = len(offsets) - 1
     sample_size = min(count, 64 * num_parts)
     sample = np.empty(sample_size, np.uint64)
+    indices = np.empty(sample_size, np.int32)
     for k in range(sample_size):
-        i = k * count // sample_size
-        sample[k] = _chunk(data, offsets[i] + depth, offsets[i + 1])
-    sample.sort()
+        indices[k] = k * count // sample_size
+        sample[k] = _chunk(data, offsets[indices[k]] + depth, offsets[indices[k] + 1])
+    _insertion_sort(sample, indices, 0, sample_size)
     part_of = np.empty(count, np.uint8)
     begins = np.zeros(num_parts + 1, np.int64)
     for i in range(count):
@@ -205,12 +214,12 @@ def sort_strings(data, offsets, order, depth):
     large = 2048  # from here on eight counting passes beat comparing
     spare_keys = np.empty(count if count > large else 0, np.uint64)
     spare_order = np.empty(count if count > large else 0, np.int32)
-    stack = np.empty((64, 3), np.int64)
-    stack[0, 0], stack[0, 1], stack[0, 2] = 0, count, depth
+    stack = np.empty(3 * 64, np.int64)  # groups yet to be sorted: where they begin and end, the depth
+    stack[0], stack[1], stack[2] = 0, count, depth
     begin_depth = depth
     top = 0
     while top >= 0:
-        low, high, depth = stack[top, 0], stack[top, 1], stack[top, 2]
+        low, high, depth = stack[3 * top], stack[3 * top + 1], stack[3 * top + 2]
         top -= 1
         if depth > begin_depth:
             for i in range(low, high):
@@ -228,11 +237,12 @@ def sort_strings(data, offsets, order, depth):
                 rest = _settle_ended(data, offsets, order, keys, group, i, depth)
                 if i - rest > 1:
                     top += 1
-                    if top == len(stack):
-                        larger = np.empty((2 * len(stack), 3), np.int64)
-                        larger[:top] = stack
+                    if 3 * top == len(stack):
+                        larger = np.empty(2 * len(stack), np.int64)
+                        for k in range(len(stack)):
+                            larger[k] = stack[k]
                         stack = larger
-                    stack[top, 0], stack[top, 1], stack[top, 2] = rest, i, depth + 8
+                    stack[3 * top], stack[3 * top + 1], stack[3 * top + 2] = rest, i, depth + 8
             group = i
 
 

@@ -52,7 +52,9 @@ def build_double_array(labels, subtree_ends, token_first, token_last):
         places[rank] += 1
 
     capacity = 2 * num_nodes + 1024
-    free = np.arange(capacity + 1).astype(np.int32)
+    free = np.empty(capacity + 1, np.int32)
+    for slot in range(capacity + 1):
+        free[slot] = slot
     free[0] = 1  # the root's
     bases = np.zeros(num_nodes, np.int32)
     slots = np.zeros(num_nodes, np.int32)
@@ -72,8 +74,9 @@ def build_double_array(labels, subtree_ends, token_first, token_last):
         while True:
             base = position - labels[first]
             if base + 256 >= capacity:
-                larger = np.arange(2 * capacity + 1).astype(np.int32)
-                larger[: capacity + 1] = free
+                larger = np.empty(2 * capacity + 1, np.int32)
+                for slot in range(2 * capacity + 1):
+                    larger[slot] = free[slot] if slot <= capacity else slot
                 free = larger
                 capacity *= 2
             child = np.int64(subtree_ends[first])
@@ -95,7 +98,8 @@ def build_double_array(labels, subtree_ends, token_first, token_last):
             child = np.int64(subtree_ends[child])
 
     nodes = np.zeros((used + 256, 4), np.int32)
-    nodes[:, CHECK] = -1
+    for slot in range(used + 256):
+        nodes[slot, CHECK] = -1
     for node in range(num_nodes):
         slot = slots[node]
         nodes[slot, BASE] = bases[node]

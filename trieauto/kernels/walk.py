@@ -72,7 +72,8 @@ def collect(labels, links, targets, live, nodes, token_ids, state, stack, tokens
 @helper
 def enlarged(array, filled):
     larger = np.empty(2 * len(array) + 16, array.dtype)
-    larger[:filled] = array[:filled]
+    for k in range(filled):
+        larger[k] = array[k]
     return larger
 
 

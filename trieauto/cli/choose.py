@@ -1,0 +1,161 @@
+"""``trieauto choose``: a model chooses a value for each prompt of a file, and goes on where it was interrupted."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import TrieautoError
+from .failure import Failure, reason
+from .models import load_model, load_tokenizer, require_transformers
+from .prompts import PromptLine, read_prompts
+from .results import ResultFile, ResultStream
+from .terminal import counted, duration, status
+from .values import read_values
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig, PreTrainedTokenizerBase
+
+    from ..integrations.hf import Choice
+
+
+def add_parser(commands: Any) -> None:
+    """Add ``choose`` to the subcommands."""
+    parser = commands.add_parser(
+        "choose",
+        help="let a model choose one value of a file for each prompt of another",
+        description="Reads prompts as JSON objects, one a line, and writes each with the value that the model chose, "
+        "in the same order. After an interruption of any kind, the same command goes on where the output file ends.",
+        epilog='A line of the prompts is {"prompt": "plain text"}, which the model goes on from, or {"messages": '
+        '[{"role": "user", "content": "..."}]}, a chat. Its other keys are kept. Added to it are value, '
+        "log_probability, num_tokens and num_forward_passes.",
+    )
+    parser.add_argument("--model", required=True, metavar="DIR", help="the model's directory, or its Hugging Face name")
+    parser.add_argument("--gguf", metavar="NAME", help="the file in that directory, if the model is a GGUF")
+    parser.add_argument(
+        "--values",
+        required=True,
+        type=Path,
+        metavar="FILE",
+        help="the values: one a line; or .json, an array of strings; or .jsonl, one JSON string a line",
+    )
+    parser.add_argument("--prompts", default="-", metavar="FILE", help="the prompts, JSON lines (default: -, stdin)")
+    parser.add_argument("--output", default="-", metavar="FILE", help="the answers, JSON lines (default: -, stdout)")
+    parser.add_argument(
+        "--batch-size",
+        type=_positive,
+        default=8,
+        metavar="N",
+        help="prompts answered, and written, together (default: 8)",
+    )
+    parser.add_argument(
+        "--system",
+        metavar="TEXT",
+        help='a system message for each chat that has none; a "prompt" becomes the chat\'s user message',
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Answer every prompt that is not yet answered."""
+    require_transformers(arguments.gguf)
+    values = read_values(arguments.values)
+    prompts = read_prompts(arguments.prompts, arguments.system)
+    if arguments.output == "-":
+        return _answer(arguments, values, prompts, ResultStream())
+    with ResultFile(Path(arguments.output), arguments.prompts) as results:
+        results.check(prompts, frozenset(values))
+        return _answer(arguments, values, prompts, results)
+
+
+def _answer(
+    arguments: argparse.Namespace,
+    values: Sequence[str],
+    prompts: Sequence[PromptLine],
+    results: ResultFile | ResultStream,
+) -> int:
+    num_done = results.num_done
+    if num_done == len(prompts):
+        _say(f"{arguments.output}: all {counted(num_done, 'prompt')} are answered already")
+        return 0
+    if num_done > 0:
+        _say(
+            f"{arguments.output}: {num_done:,} of {counted(len(prompts), 'prompt')} are answered; going on with the rest"
+        )
+
+    with status("loading the tokenizer"):
+        tokenizer = load_tokenizer(arguments.model, arguments.gguf)
+    longest = _check_prompts(tokenizer, prompts)
+    with status("loading the model"):
+        model = load_model(arguments.model, arguments.gguf)
+    _check_length(model.config, *longest)
+
+    from tqdm import tqdm
+
+    from ..integrations.hf import Chooser
+
+    chooser = Chooser(model, tokenizer, values)
+    results.begin()
+    begin = time.perf_counter()
+    # Batches are always cut at the same places, so that an interruption does not change any of them.
+    first = num_done - num_done % arguments.batch_size
+    with tqdm(total=len(prompts), initial=num_done, unit="prompt", disable=None) as bar:
+        for start in range(first, len(prompts), arguments.batch_size):
+            batch = prompts[start : start + arguments.batch_size]
+            choices = list(chooser.map([line.prompt for line in batch], arguments.batch_size, progress=False))
+            new = list(zip(batch, choices, strict=True))[max(0, num_done - start) :]
+            results.write(b"".join(line.answered(_results(choice)) for line, choice in new))
+            bar.update(len(new))
+    _say(f"answered {counted(len(prompts) - num_done, 'prompt')} in {duration(time.perf_counter() - begin)}")
+    return 0
+
+
+def _check_prompts(tokenizer: PreTrainedTokenizerBase, prompts: Sequence[PromptLine]) -> tuple[int, str]:
+    """Tokenize every prompt, so that none of them fails in the middle of the work: the longest one's length and place."""
+    from jinja2 import TemplateError
+
+    from ..integrations._hf_prompts import encode
+
+    longest = (0, "")
+    for line in prompts:
+        try:
+            longest = max(longest, (len(encode(tokenizer, line.prompt)), line.place))
+        except (
+            TrieautoError,
+            TemplateError,
+            TypeError,
+        ) as error:  # the last from templates, for content of a wrong kind
+            raise Failure(f"{line.place}: {reason(error)}") from error
+    return longest
+
+
+def _check_length(config: PretrainedConfig, length: int, place: str) -> None:
+    """Refuse a prompt that fills the model's context, where the model has one of a fixed length."""
+    context = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
+    if context is not None and length >= context:
+        raise Failure(f"{place}: the prompt has {length:,} tokens, and the model's context only {context:,}")
+
+
+def _results(choice: Choice) -> dict[str, Any]:
+    return {
+        "value": choice.value,
+        "log_probability": choice.log_probability,
+        "num_tokens": len(choice.token_ids),
+        "num_forward_passes": choice.num_forward_passes,
+    }
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _positive(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
+    return number

@@ -1,0 +1,104 @@
+"""Where ``trieauto choose`` writes: a file that an interrupted run can be continued from, or stdout."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from .failure import Failure, reason
+from .prompts import RESULT_KEYS, PromptLine
+
+
+class ResultFile:
+    """A file of answers, line by line those to the prompts, of which some may be there already.
+
+    Every write is on the disk when ``write`` returns. If the process dies while writing, the file ends with some
+    complete lines and perhaps a part of one; the next run keeps the lines and writes the rest anew.
+
+    Attributes:
+        num_done: how many prompts are answered.
+    """
+
+    def __init__(self, path: Path, prompts: str) -> None:
+        """Open or create ``path``; ``prompts`` is where the prompts came from, for messages, and must be elsewhere."""
+        self._path = path
+        self._prompts = prompts
+        self.num_done = 0
+        self._end = 0
+        if prompts != "-" and path.exists() and path.samefile(prompts):
+            raise Failure(f"{path} holds the prompts: write the answers to another file")
+        try:
+            self._file: BinaryIO = open(
+                os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "r+b"
+            )
+        except OSError as error:
+            raise Failure(f"{path}: {reason(error)}") from error
+
+    def __enter__(self) -> ResultFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def check(self, prompts: Sequence[PromptLine], values: Collection[str]) -> None:
+        """Count the answers that are there. Changes nothing.
+
+        Raises:
+            Failure: the file has a line that is not an answer to the prompt of that line, with one of these values.
+        """
+        for number, line in enumerate(self._file, start=1):
+            belongs = number <= len(prompts) and _belongs(line, prompts[number - 1], values)
+            if not belongs:
+                raise Failure(
+                    f"{self._path}:{number} is not an answer to line {number} of {self._prompts}: this file belongs to "
+                    "another run; delete it or write to another"
+                )
+            if line.endswith(b"\n"):
+                self.num_done = number
+                self._end += len(line)
+
+    def begin(self) -> None:
+        """Drop what an interrupted run left of a line."""
+        self._file.truncate(self._end)
+        self._file.seek(self._end)
+
+    def write(self, lines: bytes) -> None:
+        """Append complete lines, and wait until they are on the disk."""
+        self._file.write(lines)
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+
+class ResultStream:
+    """Stdout, which nothing can be continued from."""
+
+    num_done = 0
+
+    def begin(self) -> None:
+        """Nothing to do."""
+
+    def write(self, lines: bytes) -> None:
+        """Write complete lines, at once."""
+        sys.stdout.buffer.write(lines)
+        sys.stdout.buffer.flush()
+
+
+def _belongs(line: bytes, prompt: PromptLine, values: Collection[str]) -> bool:
+    """Whether this is the answer to a prompt, or the beginning of one if the line is torn."""
+    rest = line[len(prompt.opening) :]
+    if not line.endswith(b"\n"):
+        first_key = b'"value": '
+        return prompt.opening.startswith(line) or (
+            line.startswith(prompt.opening) and (rest.startswith(first_key) or first_key.startswith(rest))
+        )
+    if not line.startswith(prompt.opening):
+        return False
+    try:
+        results = json.loads(b"{" + rest)
+    except ValueError:
+        return False
+    return tuple(results) == RESULT_KEYS and results["value"] in values

@@ -1,0 +1,116 @@
+"""The vocabulary of a tokenizer file, of whatever kind it is; kinds are told by the files' contents."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from .. import sources
+from ..sources import TokenSource
+from ..vocabulary import Vocabulary
+from .failure import Failure, reason, require
+from .models import load_tokenizer, require_transformers
+from .values import read_bytes
+
+_TIKTOKEN_LINE = re.compile(rb"[A-Za-z0-9+/]+=* \d+\r?(\n|$)")
+# In the order of preference: a model's directory may hold several forms of its tokenizer.
+_FILE_NAMES = ("tokenizer.json", "tekken.json", "tokenizer.model", "*.tiktoken")
+
+
+def load_vocabulary(name: str) -> tuple[Vocabulary, bool]:
+    """The vocabulary of a tokenizer.
+
+    Args:
+        name: a ``tokenizer.json``, a tiktoken or SentencePiece file, a ``tekken.json``, a GGUF model, a directory
+            that holds one of them or whatever else transformers can load, or a name in the Hugging Face hub.
+
+    Returns:
+        The vocabulary, and whether the tokenizer names a stop token. If not, one is added behind its last id.
+
+    Raises:
+        Failure, TrieautoError: no tokenizer, one that cannot be read, or one whose tokens have no bytes of their own.
+    """
+    source = _source(name)
+    num_ids = len(source.tokens)
+    names_stop = bool(source.stop_token_ids)
+    vocabulary = Vocabulary.from_tokens(
+        source.tokens,
+        stop_token_ids=source.stop_token_ids if names_stop else [num_ids],
+        size=num_ids if names_stop else num_ids + 1,
+        prefix_space=source.prefix_space,
+    )
+    return vocabulary, names_stop
+
+
+def _source(name: str) -> TokenSource:
+    path = Path(name)
+    if path.is_file():
+        return _source_of_file(path)
+    if path.is_dir():
+        for pattern in _FILE_NAMES:
+            for file in sorted(path.glob(pattern)):
+                return _source_of_file(file)
+        files = sorted(path.glob("*.gguf"))
+        if files and not (path / "config.json").exists():
+            return _source_of_file(files[0])
+    require_transformers(gguf=None)
+    return sources.token_source(load_tokenizer(name))
+
+
+def _source_of_file(path: Path) -> TokenSource:
+    with path.open("rb") as file:
+        beginning = file.read(1024)
+    if beginning.startswith(b"GGUF"):
+        require_transformers(gguf=path.name)
+        return sources.token_source(load_tokenizer(str(path.parent), path.name))
+    if beginning.lstrip().startswith(b"{"):
+        return _source_of_json(path)
+    if _TIKTOKEN_LINE.match(beginning):
+        return _source_of_ranks(path)
+    return _source_of_sentencepiece(path)
+
+
+def _source_of_json(path: Path) -> TokenSource:
+    try:
+        document = json.loads(read_bytes(path))
+    except ValueError as error:
+        raise Failure(f"{path}: not JSON: {reason(error)}") from error
+    if "model" in document:
+        return sources.from_tokenizer_json(path)
+    if not isinstance(document.get("vocab"), list):
+        raise Failure(f"{path} is neither a tokenizer.json nor a tekken.json")
+    require(["mistral_common"], "pip install mistral-common")
+    from mistral_common.tokens.tokenizers.tekken import Tekkenizer
+
+    return sources.token_source(Tekkenizer.from_file(path))
+
+
+def _source_of_ranks(path: Path) -> TokenSource:
+    """Tiktoken's format: on each line the bytes of a token, in base64, and its id."""
+    tokens: dict[int, bytes] = {}
+    for number, line in enumerate(read_bytes(path).splitlines(), start=1):
+        if not line:
+            continue
+        try:
+            token, rank = line.split()
+            tokens[int(rank)] = base64.b64decode(token, validate=True)
+        except (ValueError, binascii.Error) as error:
+            raise Failure(f"{path}:{number}: not a token in base64 and its id") from error
+    return TokenSource([tokens.get(token_id) for token_id in range(max(tokens) + 1)], (), prefix_space=False)
+
+
+def _source_of_sentencepiece(path: Path) -> TokenSource:
+    require(["sentencepiece"], "pip install sentencepiece")
+    from sentencepiece import SentencePieceProcessor
+
+    try:
+        processor: Any = SentencePieceProcessor(model_file=str(path))
+    except (RuntimeError, OSError) as error:
+        raise Failure(
+            f"{path} is no tokenizer file of a known kind (tokenizer.json, tiktoken, SentencePiece, tekken.json, GGUF)"
+        ) from error
+    return sources.token_source(processor)
