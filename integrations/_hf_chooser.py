@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from threading import get_ident
 from typing import Any
 
 import torch
@@ -154,7 +155,9 @@ class Chooser:
         processor = ConstraintLogitsProcessor(self.constraint, prompt_length)
         criterion = ConstraintStoppingCriteria(processor)
         generate: Any = model.generate
-        with _eval_mode(model):
+        passes_of_drafts: list[None] = []
+        counting = _appending_at_each_pass(model, passes_of_drafts) if drafts(arguments) else nullcontext()
+        with _eval_mode(model), counting:
             output = generate(
                 input_ids=ids,
                 attention_mask=mask,
@@ -165,10 +168,12 @@ class Chooser:
             )
         answers = [self._read(row) for row in output.sequences[:, prompt_length:].tolist()]
         scores = _log_probabilities(output, [token_ids for _, token_ids, _ in answers])
+        # A greedy or sampled row is over when its value is determined, others of the batch may go on. The criterion is
+        # asked once after every pass, except where tokens are drafted.
+        passes = len(passes_of_drafts) or criterion.num_calls
         has_beams = getattr(output, "beam_indices", None) is not None
         return [
-            # A row of a batch is over before the others are; drafts can settle several tokens in one pass.
-            Choice(value, score, tuple(ids), criterion.num_calls if has_beams else min(steps, criterion.num_calls))
+            Choice(value, score, tuple(ids), passes if has_beams else min(steps, passes))
             for (value, ids, steps), score in zip(answers, scores, strict=True)
         ]
 
@@ -251,6 +256,22 @@ def _eval_mode(model: torch.nn.Module) -> Iterator[None]:
     finally:
         for module in training:
             module.training = True
+
+
+@contextmanager
+def _appending_at_each_pass(model: torch.nn.Module, passes: list[None]) -> Iterator[None]:
+    """For the passes that this thread makes. A hook makes a compiled model compile again, so only where it must be."""
+    thread = get_ident()
+
+    def count(*_: object) -> None:
+        if get_ident() == thread:
+            passes.append(None)
+
+    handle = model.register_forward_hook(count)
+    try:
+        yield
+    finally:
+        handle.remove()
 
 
 def _log_probabilities(output: Any, token_ids: Sequence[Sequence[int]]) -> list[float]:

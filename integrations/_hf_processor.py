@@ -8,10 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from transformers import LogitsProcessor
 
-import trieauto
 from trieauto import Constraint
 from trieauto.errors import TrieautoError, VocabularyError
 
@@ -48,7 +46,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
     - A row whose scores are all -inf gets an allowed token all the same. Where only the allowed ones are, another
       processor contradicts the constraint: the answer follows the constraint, and a ``ConstraintWarning`` (one for
       each ``begin``) says what was forbidden or forced.
-    - To end a row at the stop token, ``generate`` must know all of them: ``eos_token_id=vocabulary.stop_token_ids``.
+    - To end a row at the stop token, ``generate`` must know it: ``eos_token_id=list(vocabulary.stop_token_ids)``.
 
     Args:
         constraint: one for every row, or a sequence with one for each prompt. All have the same vocabulary. With beams
@@ -61,7 +59,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         TrieautoError: no constraint, or a bad ``prompt_length``; when called, no ``prompt_length`` was given, the ids
             are shorter than it, or the batch does not divide among the constraints.
 
-    A step costs one kernel call for all masks, one matcher move per row, and one masked copy of the scores.
+    A step costs one mask and one move of a matcher for each row, and a new tensor for the scores.
     """
 
     supports_continuous_batching = False
@@ -77,8 +75,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
                 raise VocabularyError("the constraints of one batch must be compiled for the same vocabulary")
         self.vocabulary = constraints[0].vocabulary
         self._tracker = RowTracker(constraints)
-        self._bitmask = trieauto.allocate_token_bitmask(0, self.vocabulary.size)
-        self._stop_bits = _bits_of(self.vocabulary.stop_token_ids, self.vocabulary.size)
+        self._stop_ids = np.array(self.vocabulary.stop_token_ids, dtype=np.int32)
         self._has_warned = False
         self._prompt_length: int | None = None
         if prompt_length is not None:
@@ -109,16 +106,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
                 f"the rows have {input_ids.shape[1]} ids, fewer than prompt_length={self._prompt_length}: call "
                 "begin(prompt_length) before prompts of another length (encoder-decoder models: decoder_input_ids)"
             )
-        is_first = self._tracker.is_fresh
-        rows = self._tracker.rows(input_ids[:, self._prompt_length :].cpu().numpy())
-        if is_first and any(row.is_outside for row in rows):
-            warnings.warn(
-                f"what follows the first {self._prompt_length} ids is no answer of the constraint: if it belongs to "
-                "the prompt, call begin(prompt_length) before each generate",
-                ConstraintWarning,
-                stacklevel=3,
-            )
-        return rows
+        return self._tracker.rows(input_ids[:, self._prompt_length :].cpu().numpy())
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
         """The scores (rows × logits, any float dtype) with -inf wherever a token is not allowed, in a new tensor."""
@@ -127,29 +115,29 @@ class ConstraintLogitsProcessor(LogitsProcessor):
                 f"the model has {scores.shape[1]:,} logits, fewer than the {self.vocabulary.size:,} ids of the "
                 "vocabulary: was the constraint compiled for another model?"
             )
+        is_first = self._tracker.is_fresh
         rows = self.rows(input_ids)
-        allowed = self._allowed(rows, scores)
-        masked = scores.masked_fill(~allowed, -torch.inf)
-        starved = masked.amax(dim=1) == -torch.inf
+        if is_first and any(row.is_outside for row in rows):
+            warnings.warn(
+                f"what follows the first {self._prompt_length} ids is no answer of the constraint: if it belongs to "
+                "the prompt, call begin(prompt_length) before each generate",
+                ConstraintWarning,
+                stacklevel=2,
+            )
+        allowed = [self._stop_ids if row.is_outside else row.matcher.allowed_token_ids() for row in rows]
+        row_of = torch.from_numpy(np.repeat(np.arange(len(rows)), [len(ids) for ids in allowed])).to(scores.device)
+        id_of = torch.from_numpy(np.concatenate(allowed).astype(np.int64)).to(scores.device)
+        # Copying the allowed scores into a new tensor is many times faster than blanking out all the others.
+        kept = scores[row_of, id_of]
+        masked = torch.full_like(scores, -torch.inf)
+        masked[row_of, id_of] = kept
+        best = torch.full_like(scores[:, 0], -torch.inf).scatter_reduce(0, row_of, kept, "amax")
+        starved = best == -torch.inf
         if starved.any():
-            masked.masked_fill_(allowed & starved[:, None], UNSCORED)
+            masked[row_of, id_of] = kept.masked_fill(starved[row_of], UNSCORED)
             if not self._has_warned:
                 self._explain(rows, scores, starved)
         return masked  # type: ignore[return-value]
-
-    def _allowed(self, rows: list[Row], scores: torch.Tensor) -> torch.Tensor:
-        """Bool, of the shape and on the device of ``scores``: which tokens each row may take."""
-        if len(self._bitmask) != len(rows):
-            self._bitmask = trieauto.allocate_token_bitmask(len(rows), self.vocabulary.size)
-        inside = [i for i, row in enumerate(rows) if not row.is_outside]
-        trieauto.fill_next_token_bitmasks([rows[i].matcher for i in inside], self._bitmask, inside)
-        if len(inside) < len(rows):
-            self._bitmask[[i for i, row in enumerate(rows) if row.is_outside]] = self._stop_bits
-        width = scores.shape[1]
-        octets = self._bitmask.astype("<i4", copy=False).view(np.uint8)
-        bits = np.unpackbits(octets, axis=1, count=min(width, 8 * octets.shape[1]), bitorder="little")
-        allowed = torch.from_numpy(bits).view(torch.bool).to(scores.device)
-        return torch.nn.functional.pad(allowed, (0, width - allowed.shape[1]))
 
     def _explain(self, rows: list[Row], scores: torch.Tensor, starved: torch.Tensor) -> None:
         """Warn of the first row that another processor left no allowed token but did leave others."""
@@ -184,11 +172,3 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         tokens = self.vocabulary.tokens
         token = tokens[token_id] if token_id < len(tokens) else None
         return f"{token_id}" if token is None else f"{token_id} {token!r}"
-
-
-def _bits_of(token_ids: Sequence[int], size: int) -> NDArray[np.int32]:
-    """One bitmask row with the bits of these ids."""
-    row = np.zeros(trieauto.allocate_token_bitmask(1, size).shape[1], dtype=np.uint32)
-    for token_id in token_ids:
-        row[token_id // 32] |= np.uint32(1 << token_id % 32)
-    return row.view(np.int32)

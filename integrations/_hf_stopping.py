@@ -27,7 +27,7 @@ class ConstraintStoppingCriteria(StoppingCriteria):
     def __init__(self, processor: ConstraintLogitsProcessor) -> None:
         self.processor = processor
         self.num_calls = 0
-        """How often it was asked. ``generate`` asks once after each forward pass of the model."""
+        """How often it was asked: once after each forward pass, if no tokens are drafted."""
 
     def __call__(
         self, input_ids: torch.LongTensor, scores: tuple[torch.Tensor] | None, **kwargs: object

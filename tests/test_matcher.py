@@ -12,6 +12,7 @@ import torch
 
 import trieauto
 from trieauto import constraint as constraint_module
+from trieauto import eager_masks
 from trieauto import matcher as matcher_module
 
 TOKENS: list[bytes | None] = [b"a", b"b", b"ab", None, b"c", b"abc"]
@@ -138,15 +139,21 @@ def test_compile_refuses_wrong_options(constraint: trieauto.Constraint) -> None:
         trieauto.compile(automaton, TOKENS)  # type: ignore[arg-type]
     with pytest.raises(trieauto.UnsupportedError, match="lazy"):
         trieauto.compile(automaton, vocabulary, mode="lazy", method="aho_corasick")
+    for threads in (0, -1, 1.5):
+        with pytest.raises(trieauto.TrieautoError, match=f"not {threads}"):
+            trieauto.compile(automaton, vocabulary, threads=threads)  # type: ignore[arg-type]
+        with pytest.raises(trieauto.TrieautoError, match=f"not {threads}"):
+            trieauto.choices(["a"], threads=threads)  # type: ignore[arg-type]
 
 
 def test_eager_masks_beyond_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     vocabulary = trieauto.Vocabulary.from_tokens([b"x" * n for n in range(1, 40)] + [None], stop_token_ids=[39])
     automaton = trieauto.choices(["x" * 2_000])
-    monkeypatch.setattr(constraint_module, "MAX_EAGER_ENTRIES", 1_000)
-    for threads in (1, 2):
-        with pytest.raises(trieauto.UnsupportedError, match="lazy"):
-            trieauto.compile(automaton, vocabulary, mode="eager", threads=threads)
+    monkeypatch.setattr(eager_masks, "MAX_ENTRIES", 1_000)
+    for method in ("walk", "aho_corasick"):
+        for threads in (1, 2):
+            with pytest.raises(trieauto.UnsupportedError, match="lazy"):
+                trieauto.compile(automaton, vocabulary, mode="eager", method=method, threads=threads)
     assert trieauto.compile(automaton, vocabulary).mode == "lazy"
 
 

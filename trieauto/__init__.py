@@ -5,7 +5,8 @@ from __future__ import annotations
 from .automaton import Automaton
 from .bitmask import TokenBitmask, allocate_token_bitmask
 from .choices import choices
-from .constraint import Constraint, compile
+from .compiling import compile
+from .constraint import Constraint
 from .errors import (
     EmptyConstraintError,
     TokenNotAllowedError,

@@ -86,6 +86,11 @@ class Automaton:
         return len(self.targets) == 0
 
     @property
+    def arrays(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """labels, links, targets: the form in which kernels take an automaton."""
+        return self.labels, self.links, self.targets
+
+    @property
     def is_finite(self) -> bool:
         """Whether the language has finitely many strings."""
         return self.values is not None
@@ -93,7 +98,7 @@ class Automaton:
     def accepts(self, string: str | bytes) -> bool:
         """Whether a whole string is in the language. O(bytes)."""
         data = string.encode() if isinstance(string, str) else string
-        state = state_after(self.labels, self.links, self.targets, self.start, np.frombuffer(data, np.uint8))
+        state = state_after(*self.arrays, self.start, np.frombuffer(data, np.uint8))
         return bool(state >= 0 and self.accepting[state])
 
     @property

@@ -10,7 +10,7 @@ from .automaton import Automaton, SortedValues
 from .errors import EmptyConstraintError, TrieautoError, shorten
 from .kernels.jit import warm_up
 from .kernels.trie import build_trie
-from .packing import pack, sort_packed
+from .packing import check_threads, pack, sort_packed
 
 MAX_STATES = 2**31 - 2  # states are int32
 
@@ -33,6 +33,7 @@ def choices(values: Iterable[str | bytes], *, threads: int | None = None) -> Aut
     """
     if isinstance(values, (str, bytes, bytearray)):
         raise TrieautoError(f"values must be a collection of strings, not the single string {shorten(values)}")
+    check_threads(threads)
     warm_up()
     given: Sequence[str | bytes] = values if isinstance(values, (list, tuple)) else list(values)
     if len(given) == 0:

@@ -94,6 +94,12 @@ def default_threads(count: int) -> int:
     return 1 if count < PARALLEL_COUNT else min(8, len(os.sched_getaffinity(0)))
 
 
+def check_threads(threads: int | None) -> None:
+    """Raise TrieautoError unless this is a number of threads, or ``None`` for the default."""
+    if threads is not None and not (isinstance(threads, int) and threads >= 1):
+        raise TrieautoError(f"threads must be at least 1, not {shorten(threads)}")
+
+
 def sort_packed(
     packed: PackedStrings, threads: int | None = None
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:

@@ -55,6 +55,11 @@ class TokenTables:
         self.nodes: npt.NDArray[np.int32] = stored["nodes"]  # type: ignore[assignment]
         self.token_ids: npt.NDArray[np.int32] = stored["token_ids"]  # type: ignore[assignment]
 
+    @property
+    def trie(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], int]:
+        """nodes, token ids, longest token: the form in which kernels take the token trie."""
+        return self.nodes, self.token_ids, self.max_token_length
+
     def _build_trie(self) -> dict[str, npt.NDArray[Any]]:
         lengths = np.diff(self.offsets)
         order, shared = sort_packed(PackedStrings(self.data, self.offsets), threads=1)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from .. import __version__
 from ..errors import TrieautoError
 from . import choose, demo, inspect
-from .failure import Failure
+from .errors import CommandError
 
 __all__ = ["main"]
 
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         code: int = arguments.run(arguments)
         sys.stdout.flush()
-    except (Failure, TrieautoError) as error:
+    except (CommandError, TrieautoError) as error:
         print(f"trieauto {arguments.command}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

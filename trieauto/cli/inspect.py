@@ -6,13 +6,12 @@ import argparse
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import trieauto
 
-from ..constraint import Constraint
 from ..errors import shorten
 from .mask_sizes import DepthRow, grouped, mask_sizes_by_depth
 from .terminal import bold, counted, dim, duration, size, status
@@ -133,3 +132,54 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _show(report)
     return 0
+
+
+def _for_json(report: Report) -> dict[str, Any]:
+    table = [
+        {"depth": row.first, "mean": row.mean, "max": row.maximum, "nodes": row.nodes} for row in report.tokens_by_depth
+    ]
+    return {**vars(report), "tokens_by_depth": table}
+
+
+def _show(report: Report) -> None:
+    print(f"{bold(report.values_file)} with {bold(report.tokenizer)}\n")
+    duplicates = f"{counted(report.num_duplicates, 'duplicate')} left out" if report.num_duplicates else ""
+    ratio = "-" if report.prefix_sharing_ratio is None else f"{report.prefix_sharing_ratio:.2f}"
+    missing = 256 - report.num_single_bytes
+    stop_ids = ", ".join(map(str, report.stop_token_ids))
+    for label, figure, note in (
+        ("values (K)", f"{report.num_values:,}", duplicates),
+        ("bytes", f"{report.num_bytes:,}", f"{report.shortest:,} to {report.longest:,} in a value"),
+        ("trie nodes", f"{report.num_nodes:,}", ""),
+        ("prefix sharing r", ratio, "nodes / bytes: the lower, the more is shared"),
+        ("unreachable values", f"{len(report.unreachable_values):,}", ""),
+        ("compile time", duration(report.compile_seconds), f"tokenizer: {duration(report.vocabulary_seconds)}, once"),
+        ("memory", size(report.memory), f"tokenizer: {size(report.vocabulary_memory)}, shared by all sets"),
+        ("masks", report.mode, "found when needed" if report.mode == "lazy" else "all found when compiling"),
+        ("prefix space", report.prefix_space, ""),
+        ("token ids", f"{report.num_token_ids:,}", f"stop: {stop_ids}" if stop_ids else "no stop token named"),
+        ("single bytes", f"{report.num_single_bytes}", f"{missing} have no token" if missing else "byte-complete"),
+    ):
+        print(f"  {label:18}  {figure:>11}  {dim(note)}".rstrip())
+    _show_table(report)
+    _show_unreachable(report.unreachable_values)
+
+
+def _show_table(report: Report) -> None:
+    print(f"\n{bold('Legal tokens by depth')} in bytes, over all nodes; stop tokens not counted\n")
+    print(dim(f"  {'depth':>11}  {'mean':>9}  {'max':>9}  {'nodes':>11}"))
+    if report.prefix_space != "none":
+        print(f"  {'start':>11}  {report.start_tokens:>9,.1f}  {report.start_tokens:>9,}  {1:>11}")
+    for row in grouped(report.tokens_by_depth):
+        depth = f"{row.first:,}" if row.first == row.last else f"{row.first:,}–{row.last:,}"
+        print(f"  {depth:>11}  {row.mean:>9,.1f}  {row.maximum:>9,}  {row.nodes:>11,}")
+
+
+def _show_unreachable(values: Sequence[str]) -> None:
+    if not values:
+        return
+    print(f"\n{bold('Unreachable')}: no tokens of this tokenizer spell\n")
+    for value in values[:_SHOWN_VALUES]:
+        print(f"  {shorten(value)}")
+    if len(values) > _SHOWN_VALUES:
+        print(f"  and {len(values) - _SHOWN_VALUES:,} more; --json lists all of them")

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-from .failure import Failure, reason, require
+from .errors import CommandError, reason, require
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -31,7 +31,7 @@ def load_tokenizer(name: str, gguf: str | None = None) -> PreTrainedTokenizerBas
         gguf: the file within it that holds the model, if it is a GGUF.
 
     Raises:
-        Failure: there is none, or it cannot be loaded; the message says why.
+        CommandError: there is none, or it cannot be loaded; the message says why.
     """
     from transformers import AutoTokenizer
 
@@ -55,12 +55,13 @@ def load_model(name: str, gguf: str | None = None) -> PreTrainedModel:
         config = AutoConfig.from_pretrained(name, trust_remote_code=False) if gguf is None else None
         loader = AutoModelForSeq2SeqLM if config is not None and config.is_encoder_decoder else AutoModelForCausalLM
         on_gpu = torch.cuda.is_available()
-        model: PreTrainedModel = loader.from_pretrained(
+        model: Any = loader.from_pretrained(
             name, gguf_file=gguf, dtype="auto" if on_gpu else torch.float32, trust_remote_code=False
         )
         if on_gpu:
             model.to("cuda")
-    return model.eval()
+        model.eval()
+    return cast("PreTrainedModel", model)
 
 
 @contextmanager
@@ -72,7 +73,7 @@ def _loading(what: str, name: str, gguf: str | None) -> Iterator[None]:
         with redirect_stderr(io.StringIO()):
             yield
     except (OSError, ValueError, ImportError, RuntimeError) as error:
-        raise Failure(f"cannot load the {what} of {name}: {reason(error)}") from error
+        raise CommandError(f"cannot load the {what} of {name}: {reason(error)}") from error
 
 
 def _check_place(name: str, gguf: str | None) -> None:
@@ -81,10 +82,10 @@ def _check_place(name: str, gguf: str | None) -> None:
         files = sorted(path.name for path in place.glob("*.gguf"))
         if gguf is not None and not (place / gguf).is_file():
             found = f"; there is {', '.join(files)}" if files else ""
-            raise Failure(f"no file {gguf} in {name}{found}")
+            raise CommandError(f"no file {gguf} in {name}{found}")
         if gguf is None and files and not (place / "config.json").exists():
-            raise Failure(f"{name} holds a GGUF file: add --gguf {files[0]}")
+            raise CommandError(f"{name} holds a GGUF file: add --gguf {files[0]}")
     elif place.exists():
-        raise Failure(f"{name} is a file, not the directory of a model")
+        raise CommandError(f"{name} is a file, not the directory of a model")
     elif not _HUB_NAME.fullmatch(name):
-        raise Failure(f"no such directory: {name}")
+        raise CommandError(f"no such directory: {name}")

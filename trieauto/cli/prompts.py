@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import shorten
-from .failure import Failure
+from .errors import CommandError
 from .values import read_bytes, split_lines
 
 RESULT_KEYS = ("value", "log_probability", "num_tokens", "num_forward_passes")
@@ -43,51 +43,51 @@ def read_prompts(name: str, system: str | None) -> list[PromptLine]:
         system: the system message of every chat that has none of its own; it makes a chat of plain text.
 
     Raises:
-        Failure: a file that cannot be read or holds no prompts, or a line that is no prompt; the message names both.
+        CommandError: a file that cannot be read or holds no prompts, or a line that is none; the message names both.
     """
     origin = "stdin" if name == "-" else name
     data = sys.stdin.buffer.read() if name == "-" else read_bytes(Path(name))
     lines = [_prompt_line(line, f"{origin}:{number}", system) for number, line in enumerate(split_lines(data), start=1)]
     if not lines:
-        raise Failure(f"{origin} holds no prompts")
+        raise CommandError(f"{origin} holds no prompts")
     return lines
 
 
 def _prompt_line(line: bytes, place: str, system: str | None) -> PromptLine:
     text = line.strip()
     if not text:
-        raise Failure(f"{place}: an empty line")
+        raise CommandError(f"{place}: an empty line")
     try:
         record = json.loads(text.decode())
         json.dumps(record, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        raise Failure(f"{place}: not JSON: {error.msg} at column {error.colno}") from error
+        raise CommandError(f"{place}: not JSON: {error.msg} at column {error.colno}") from error
     except UnicodeDecodeError as error:
-        raise Failure(f"{place}: not UTF-8 (byte 0x{text[error.start]:02x})") from error
+        raise CommandError(f"{place}: not UTF-8 (byte 0x{text[error.start]:02x})") from error
     except UnicodeEncodeError as error:
-        raise Failure(f"{place}: a lone surrogate, which is no character") from error
+        raise CommandError(f"{place}: a lone surrogate, which is no character") from error
     if not isinstance(record, dict):
-        raise Failure(f"{place}: {shorten(record)} is not a JSON object")
+        raise CommandError(f"{place}: {shorten(record)} is not a JSON object")
     for key in RESULT_KEYS:
         if key in record:
-            raise Failure(f'{place}: the key "{key}" is where the answer is written; rename yours')
+            raise CommandError(f'{place}: the key "{key}" is where the answer is written; rename yours')
     return PromptLine(place, _prompt(record, place, system), text[:-1].rstrip() + b", ")
 
 
 def _prompt(record: Mapping[str, Any], place: str, system: str | None) -> str | list[Mapping[str, Any]]:
     if ("prompt" in record) == ("messages" in record):
-        raise Failure(f'{place}: a line needs either "prompt" or "messages"')
+        raise CommandError(f'{place}: a line needs either "prompt" or "messages"')
     if "prompt" in record:
         prompt = record["prompt"]
         if not isinstance(prompt, str):
-            raise Failure(f'{place}: "prompt" is {shorten(prompt)}, not a text')
+            raise CommandError(f'{place}: "prompt" is {shorten(prompt)}, not a text')
         return prompt if system is None else [_message("system", system), _message("user", prompt)]
     messages = record["messages"]
     if not isinstance(messages, list) or not messages:
-        raise Failure(f'{place}: "messages" is {shorten(messages)}, not a list of messages')
+        raise CommandError(f'{place}: "messages" is {shorten(messages)}, not a list of messages')
     for message in messages:
         if not isinstance(message, dict) or not isinstance(message.get("role"), str) or "content" not in message:
-            raise Failure(f'{place}: {shorten(message)} is not a message with "role" and "content"')
+            raise CommandError(f'{place}: {shorten(message)} is not a message with "role" and "content"')
     has_own = any(message["role"] == "system" for message in messages)
     return messages if system is None or has_own else [_message("system", system), *messages]
 

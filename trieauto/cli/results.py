@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from .failure import Failure, reason
+from .errors import CommandError, reason
 from .prompts import RESULT_KEYS, PromptLine
 
 
@@ -30,13 +30,12 @@ class ResultFile:
         self.num_done = 0
         self._end = 0
         if prompts != "-" and path.exists() and path.samefile(prompts):
-            raise Failure(f"{path} holds the prompts: write the answers to another file")
+            raise CommandError(f"{path} holds the prompts: write the answers to another file")
         try:
-            self._file: BinaryIO = open(
-                os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "r+b"
-            )
+            path.touch()
+            self._file: BinaryIO = path.open("r+b")
         except OSError as error:
-            raise Failure(f"{path}: {reason(error)}") from error
+            raise CommandError(f"{path}: {reason(error)}") from error
 
     def __enter__(self) -> ResultFile:
         return self
@@ -48,12 +47,12 @@ class ResultFile:
         """Count the answers that are there. Changes nothing.
 
         Raises:
-            Failure: the file has a line that is not an answer to the prompt of that line, with one of these values.
+            CommandError: a line is not an answer, with one of these values, to the prompt of that line.
         """
         for number, line in enumerate(self._file, start=1):
             belongs = number <= len(prompts) and _belongs(line, prompts[number - 1], values)
             if not belongs:
-                raise Failure(
+                raise CommandError(
                     f"{self._path}:{number} is not an answer to line {number} of {self._prompts}: this file belongs to "
                     "another run; delete it or write to another"
                 )

@@ -12,7 +12,7 @@ from typing import Any
 from .. import sources
 from ..sources import TokenSource
 from ..vocabulary import Vocabulary
-from .failure import Failure, reason, require
+from .errors import CommandError, reason, require
 from .models import load_tokenizer, require_transformers
 from .values import read_bytes
 
@@ -32,7 +32,7 @@ def load_vocabulary(name: str) -> tuple[Vocabulary, bool]:
         The vocabulary, and whether the tokenizer names a stop token. If not, one is added behind its last id.
 
     Raises:
-        Failure, TrieautoError: no tokenizer, one that cannot be read, or one whose tokens have no bytes of their own.
+        CommandError, TrieautoError: no tokenizer that can be read, or one whose tokens have no bytes of their own.
     """
     source = _source(name)
     num_ids = len(source.tokens)
@@ -78,11 +78,11 @@ def _source_of_json(path: Path) -> TokenSource:
     try:
         document = json.loads(read_bytes(path))
     except ValueError as error:
-        raise Failure(f"{path}: not JSON: {reason(error)}") from error
+        raise CommandError(f"{path}: not JSON: {reason(error)}") from error
     if "model" in document:
         return sources.from_tokenizer_json(path)
     if not isinstance(document.get("vocab"), list):
-        raise Failure(f"{path} is neither a tokenizer.json nor a tekken.json")
+        raise CommandError(f"{path} is neither a tokenizer.json nor a tekken.json")
     require(["mistral_common"], "pip install mistral-common")
     from mistral_common.tokens.tokenizers.tekken import Tekkenizer
 
@@ -99,7 +99,7 @@ def _source_of_ranks(path: Path) -> TokenSource:
             token, rank = line.split()
             tokens[int(rank)] = base64.b64decode(token, validate=True)
         except (ValueError, binascii.Error) as error:
-            raise Failure(f"{path}:{number}: not a token in base64 and its id") from error
+            raise CommandError(f"{path}:{number}: not a token in base64 and its id") from error
     return TokenSource([tokens.get(token_id) for token_id in range(max(tokens) + 1)], (), prefix_space=False)
 
 
@@ -110,7 +110,7 @@ def _source_of_sentencepiece(path: Path) -> TokenSource:
     try:
         processor: Any = SentencePieceProcessor(model_file=str(path))
     except (RuntimeError, OSError) as error:
-        raise Failure(
+        raise CommandError(
             f"{path} is no tokenizer file of a known kind (tokenizer.json, tiktoken, SentencePiece, tekken.json, GGUF)"
         ) from error
     return sources.token_source(processor)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from ..errors import shorten
-from .failure import Failure, reason
+from .errors import CommandError, reason
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -19,13 +19,13 @@ def read_values(path: Path) -> list[str]:
     else on the line included. All of them are UTF-8, a byte order mark at the beginning is left out.
 
     Raises:
-        Failure: a file that cannot be read or holds no values, or a line that is none; the message names both.
+        CommandError: a file that cannot be read or holds no values, or a line that is none; the message names both.
     """
     data = read_bytes(path)
     kind = path.suffix.lower()
     values = _of_json(data, path) if kind == ".json" else _of_lines(data, path, is_json=kind == ".jsonl")
     if not values:
-        raise Failure(f"{path} holds no values")
+        raise CommandError(f"{path} holds no values")
     return values
 
 
@@ -33,12 +33,12 @@ def read_bytes(path: Path) -> bytes:
     """All of a file, without a byte order mark.
 
     Raises:
-        Failure: it cannot be read; the message says why.
+        CommandError: it cannot be read; the message says why.
     """
     try:
         return path.read_bytes().removeprefix(_BYTE_ORDER_MARK)
     except OSError as error:
-        raise Failure(f"{path}: {reason(error)}") from error
+        raise CommandError(f"{path}: {reason(error)}") from error
 
 
 def split_lines(data: bytes) -> list[bytes]:
@@ -54,11 +54,11 @@ def _of_lines(data: bytes, path: Path, is_json: bool) -> list[str]:
     for number, line in enumerate(split_lines(data), start=1):
         if not line:
             hint = "" if is_json else ' (the empty value can be given as "" in a .jsonl file)'
-            raise Failure(f"{path}:{number}: an empty line{hint}")
+            raise CommandError(f"{path}:{number}: an empty line{hint}")
         try:
             text = line.decode()
         except UnicodeDecodeError as error:
-            raise Failure(f"{path}:{number}: not UTF-8 (byte 0x{line[error.start]:02x})") from error
+            raise CommandError(f"{path}:{number}: not UTF-8 (byte 0x{line[error.start]:02x})") from error
         values.append(_string_of_json(text, f"{path}:{number}") if is_json else text)
     return values
 
@@ -67,7 +67,7 @@ def _string_of_json(text: str, place: str) -> str:
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
-        raise Failure(f"{place}: not JSON: {error.msg} at column {error.colno}") from error
+        raise CommandError(f"{place}: not JSON: {error.msg} at column {error.colno}") from error
     return _checked(value, place)
 
 
@@ -76,19 +76,19 @@ def _of_json(data: bytes, path: Path) -> list[str]:
         values = json.loads(data.decode())
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise Failure(f"{path}:{line}: not UTF-8 (byte 0x{data[error.start]:02x})") from error
+        raise CommandError(f"{path}:{line}: not UTF-8 (byte 0x{data[error.start]:02x})") from error
     except json.JSONDecodeError as error:
-        raise Failure(f"{path}:{error.lineno}: not JSON: {error.msg} at column {error.colno}") from error
+        raise CommandError(f"{path}:{error.lineno}: not JSON: {error.msg} at column {error.colno}") from error
     if not isinstance(values, list):
-        raise Failure(f"{path}: not an array of strings (for one JSON string a line, name the file .jsonl)")
+        raise CommandError(f"{path}: not an array of strings (for one JSON string a line, name the file .jsonl)")
     return [_checked(value, f"{path}: element {number}") for number, value in enumerate(values, start=1)]
 
 
 def _checked(value: object, place: str) -> str:
     if not isinstance(value, str):
-        raise Failure(f"{place}: {shorten(value)} is not a string")
+        raise CommandError(f"{place}: {shorten(value)} is not a string")
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise Failure(f"{place}: {shorten(value)} holds a lone surrogate, which is no character") from error
+        raise CommandError(f"{place}: {shorten(value)} holds a lone surrogate, which is no character") from error
     return value

@@ -119,15 +119,15 @@ def _scan(
 
 @kernel(
     "Tuple((int64[::1], int32[::1]))(uint8[::1], int32[::1], uint8[::1], int32[:, ::1], int32[::1], int32[::1],"
-    " int32[::1], int32[::1], int64, int64, int64)"
+    " int32[::1], int32[::1], int64, int64, int64, int64)"
 )
 def all_tokens_by_aho_corasick(
-    labels, subtree_ends, live, nodes, token_ids, failures, outputs, lengths, depth_limit, begin, end
+    labels, subtree_ends, live, nodes, token_ids, failures, outputs, lengths, depth_limit, begin, end, max_entries
 ):
     """The tokens legal in each of the states ``begin .. end - 1`` of a trie; as ``walk.all_tokens``.
 
     Counts first, then fills, so that nothing is allocated twice. O(states * tokens that end at one state).
-    ``depth_limit``: at least the length of the longest path.
+    ``depth_limit``: at least the length of the longest path. ``max_entries`` as there.
     """
     places = np.zeros(end - begin + 1, np.int64)
     tokens = np.empty(0, np.int32)
@@ -149,6 +149,8 @@ def all_tokens_by_aho_corasick(
     counts = places[1:].copy()
     for k in range(len(counts)):
         places[k + 1] += places[k]
+    if places[len(counts)] > max_entries:
+        return counts[:0].copy(), tokens
     if places[len(counts)] > 0:
         tokens = np.empty(places[len(counts)], np.int32)
         _scan(

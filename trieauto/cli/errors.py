@@ -1,4 +1,4 @@
-"""What the commands tell a user who has done something that cannot work."""
+"""What the commands tell a user when they cannot go on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 
 
-class Failure(Exception):
+class CommandError(Exception):
     """The reason, in one line, why a command cannot go on. ``main`` prints it and exits with 1."""
 
 
@@ -14,7 +14,7 @@ def require(modules: Iterable[str], install: str) -> None:
     """Fail if one of these top-level modules is not installed, and say what to install. Imports nothing."""
     for module in modules:
         if find_spec(module) is None:
-            raise Failure(f"{module} is not installed: {install}")
+            raise CommandError(f"{module} is not installed: {install}")
 
 
 def reason(error: BaseException) -> str:

@@ -1,0 +1,92 @@
+"""Putting an automaton and a vocabulary together."""
+
+from __future__ import annotations
+
+import time
+from typing import Literal, get_args
+
+from .automaton import Automaton, PrefixSpace, with_prefix_space
+from .constraint import Constraint
+from .eager_masks import Method, eager_masks
+from .errors import TrieautoError, UnsupportedError, shorten
+from .packing import check_threads
+from .spelling import find_unreachable_values, live_in_tokens
+from .vocabulary import Vocabulary
+
+Mode = Literal["auto", "eager", "lazy"]
+
+AUTO_EAGER_STATES = 1_000  # up to here, masks for all states cost less than a tenth of a millisecond
+
+
+def compile(
+    automaton: Automaton,
+    vocabulary: Vocabulary,
+    *,
+    mode: Mode = "auto",
+    unreachable: Literal["error", "report"] = "error",
+    prefix_space: PrefixSpace | None = None,
+    method: Method = "walk",
+    threads: int | None = None,
+) -> Constraint:
+    """Put an automaton and a vocabulary together.
+
+    Args:
+        mode: "eager" finds the legal tokens of every state now; "lazy" finds those of a state when they are needed,
+            which costs well under a microsecond, and keeps the ones that cost more; "auto" is eager for small automata.
+        unreachable: what to do about values that the vocabulary's tokens cannot spell: an error that names them, or
+            go on without them and list them in ``unreachable_values``.
+        prefix_space: a space before the answer, as SentencePiece tokenizers write it: "none", "optional" or
+            "required". By default "optional" for a tokenizer that puts one before the first word, else "none".
+        method: for eager masks, walking the token trie and the automaton together, or the trie paper's Aho-Corasick
+            pass (section 4.2; sets only). The masks are equal.
+        threads: for eager masks; by default one up to 20,000 states, then as many as there are processors.
+
+    Raises:
+        UnreachableValueError, EmptyConstraintError: some or all of the values cannot be spelled.
+        UnsupportedError: a combination of options, or eager masks of more than 268 million entries.
+    """
+    begin = time.perf_counter()
+    _check_options(automaton, vocabulary, mode, unreachable, prefix_space, method)
+    check_threads(threads)
+    if prefix_space is None:
+        prefix_space = "optional" if vocabulary.prefix_space and automaton.values is not None else "none"
+    extended = with_prefix_space(automaton, prefix_space)
+    live = live_in_tokens(extended, vocabulary)
+    unreachable_values = find_unreachable_values(extended, vocabulary, live, error=unreachable == "error")
+    if mode == "auto" and method == "walk" and extended.num_states > AUTO_EAGER_STATES:
+        mode = "lazy"
+    masks = None if mode == "lazy" else eager_masks(automaton, extended, vocabulary, live, method, threads)
+    return Constraint(
+        extended,
+        vocabulary,
+        live=live,
+        masks=masks,
+        prefix_space=prefix_space,
+        unreachable_values=unreachable_values,
+        compile_seconds=time.perf_counter() - begin,
+    )
+
+
+def _check_options(
+    automaton: object, vocabulary: object, mode: str, unreachable: str, prefix_space: str | None, method: str
+) -> None:
+    if not isinstance(automaton, Automaton):
+        raise TrieautoError(
+            f"compile takes an automaton, as trieauto.choices(values) makes it, not {shorten(automaton)}"
+        )
+    if not isinstance(vocabulary, Vocabulary):
+        raise TrieautoError(
+            f"compile takes a vocabulary, as Vocabulary.from_tokenizer makes it, not {shorten(vocabulary)}"
+        )
+    for name, value, allowed in (
+        ("mode", mode, get_args(Mode)),
+        ("unreachable", unreachable, ("error", "report")),
+        ("prefix_space", prefix_space, (*get_args(PrefixSpace), None)),
+        ("method", method, get_args(Method)),
+    ):
+        if value not in allowed:
+            raise TrieautoError(f"{name} is {value!r}; it must be one of {', '.join(map(repr, allowed))}")
+    if method == "aho_corasick" and mode == "lazy":
+        raise UnsupportedError("the Aho-Corasick pass finds the masks of all states at once: it has no lazy mode")
+    if method == "aho_corasick" and not automaton.is_trie:
+        raise UnsupportedError("the Aho-Corasick pass is for sets")
