@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import TrieautoError
-from .kernels.matching import TARGET_MEMORY, TARGET_ROW_WORDS, TARGET_ROWS, TRACKED_WORDS
+from .kernels.filling import TARGET_MEMORY, TARGET_ROW_WORDS, TARGET_ROWS, TRACKED_WORDS
 
 
 def allocate_token_bitmask(rows: int, size: int) -> npt.NDArray[np.int32]:
@@ -22,7 +22,7 @@ def allocate_token_bitmask(rows: int, size: int) -> npt.NDArray[np.int32]:
 
 
 class RowTarget:
-    """Where the rows of a bitmask are, as kernels read it: ``address`` is that of int64[5] (see ``kernels.matching``).
+    """Where the rows of a bitmask are, as kernels read it: ``address`` is that of int64[5] (see ``kernels.filling``).
 
     The numbers are kept by address because passing five to a kernel costs as much as clearing a row.
     """

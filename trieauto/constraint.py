@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .automaton import Automaton, PrefixSpace
-from .kernels import matching as m
+from .kernels import descriptor
 from .kernels.walk import state_tokens
 from .ready_masks import ReadyMasks
 from .spelling import EVERY_STATE, spelled_from
@@ -57,10 +57,10 @@ class Constraint:
         self._live = live
         self._mask_offsets, self._mask_tokens = masks if masks is not None else (_NO_MASKS, _NO_MASKS)
         self._stop_ids = np.array(vocabulary.stop_token_ids, np.int32)
-        self._descriptor = np.zeros(m.DESCRIPTOR_WORDS, np.int64)
+        self._descriptor = np.zeros(descriptor.DESCRIPTOR_WORDS, np.int64)
         self._descriptor_address: int = self._descriptor.ctypes.data
         tables = vocabulary.tables
-        m.describe(
+        descriptor.describe(
             self._descriptor, *automaton.arrays, automaton.accepting, live,
             tables.nodes, tables.token_ids, tables.data, tables.offsets, self._stop_ids,
             self._mask_offsets, self._mask_tokens, tables.max_token_length, vocabulary.size, tables.scratch,
@@ -70,8 +70,7 @@ class Constraint:
         self._ready = ReadyMasks(READY_LIMIT, self._publish_ready)
 
     def _publish_ready(self, table: npt.NDArray[np.int64]) -> None:
-        self._descriptor[m.READY] = table.ctypes.data
-        self._descriptor[m.READY_CAPACITY] = len(table)
+        descriptor.set_ready_table(self._descriptor, table)
 
     def make_ready(self, state: int) -> None:
         """Make the mask of a state that has too many tokens to find or to set one by one at each step, and keep it."""

@@ -12,24 +12,9 @@ import numpy.typing as npt
 from .bitmask import RowTarget, row_target
 from .constraint import Constraint
 from .errors import TokenNotAllowedError, TrieautoError, shorten
-from .kernels.matching import (
-    DOES_NOT_FIT,
-    DONE,
-    RECORD_WORDS,
-    REFUSED,
-    TERMINATED,
-    accept,
-    allowed_tokens,
-    fill_row,
-    fill_rows,
-    follow,
-    forced_bytes,
-    get_state,
-    has_continuation,
-    is_accepting,
-    set_record,
-    set_state,
-)
+from .kernels.descriptor import RECORD_WORDS, TERMINATED, get_state, set_record, set_state
+from .kernels.filling import DOES_NOT_FIT, DONE, allowed_tokens, fill_row, fill_rows, has_continuation
+from .kernels.moving import REFUSED, accept, follow, forced_bytes, is_accepting
 
 _CHUNK = 1024
 _free_records: list[int] = []

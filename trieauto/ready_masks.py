@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from .kernels.matching import (
+from .kernels.filling import (
     READY_COUNT,
     READY_MASK,
     READY_STATE,

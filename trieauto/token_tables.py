@@ -14,8 +14,8 @@ import numpy.typing as npt
 from . import disk_cache
 from .kernels import token_trie
 from .kernels.aho_corasick import build_aho_corasick
+from .kernels.descriptor import scratch_length
 from .kernels.jit import warm_up
-from .kernels.matching import scratch_length
 from .kernels.token_trie import build_double_array
 from .kernels.trie import build_trie
 from .packing import PackedStrings, pack, sort_packed

@@ -89,8 +89,8 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "demo",
         help="watch a small model choose from 10,000 tool names and 74,719 medical codes",
-        description="SmolLM2-135M-Instruct, a real but very small model, answers on the CPU: with one value of a "
-        "large set, and beside it what it says without the constraint.",
+        description="SmolLM2-135M-Instruct, a real but very small model, answers with one value of a large set; beside it "
+        "is what it says when it may say anything.",
     )
     parser.add_argument("--set", choices=list(SETS), help="one of the two sets (default: both)")
     parser.add_argument("--prompt", action="append", metavar="TEXT", help="ask this (may be repeated)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable
 from importlib.util import find_spec
 
@@ -18,8 +19,7 @@ def require(modules: Iterable[str], install: str) -> None:
 
 
 def reason(error: BaseException) -> str:
-    """What an exception says, in one line: for system errors the plain reason, else the first line of the message."""
+    """What an exception says, in one line: for system errors the plain reason, else its message, cut if it is long."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+    return textwrap.shorten(str(error), 300, placeholder=" …") or type(error).__name__

@@ -1,0 +1,121 @@
+"""Taking tokens: from one state of a sequence to the next."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .descriptor import (
+    NUM_TOKEN_BYTES,
+    NUM_TOKENS,
+    RECORD_WORDS,
+    SIZE,
+    STATE,
+    TERMINATED,
+    TOKEN_DATA,
+    TOKEN_OFFSETS,
+    accepts,
+    descriptor_of,
+    labels_of,
+    links_of,
+    live_of,
+    state_of,
+    stop_ids_of,
+    targets_of,
+)
+from .edges import edge_target, first_edge, last_edge, next_edge, step
+from .jit import helper, kernel
+from .memory import int64_at, uint8_at
+from .walk import enlarged
+
+REFUSED = -2
+
+
+@helper
+def _state_after(d, state, token):
+    """The state after a token, or ``REFUSED``."""
+    if token < 0 or token >= d[SIZE]:
+        return np.int64(REFUSED)
+    begin = end = np.int64(0)
+    if token < d[NUM_TOKENS]:
+        offsets = int64_at(d[TOKEN_OFFSETS], d[NUM_TOKENS] + 1)
+        begin, end = offsets[token], offsets[token + 1]
+    if begin == end:
+        stop_ids = stop_ids_of(d)
+        for k in range(len(stop_ids)):
+            if stop_ids[k] == token:
+                return np.int64(TERMINATED) if accepts(d, state) else np.int64(REFUSED)
+        return np.int64(REFUSED)
+    if state == TERMINATED:
+        return np.int64(REFUSED)
+    labels, links, targets = labels_of(d), links_of(d), targets_of(d)
+    data = uint8_at(d[TOKEN_DATA], d[NUM_TOKEN_BYTES])
+    for k in range(begin, end):
+        state = np.int64(step(labels, links, targets, state, data[k]))
+        if state < 0:
+            return np.int64(REFUSED)
+    live = live_of(d)
+    return state if len(live) == 0 or live[state] != 0 else np.int64(REFUSED)
+
+
+@kernel("int64(int64, int64)", nogil=False)
+def accept(record, token):
+    """Take a token: the state before it, or ``REFUSED`` (nothing has changed then). O(bytes of the token)."""
+    words = int64_at(record, RECORD_WORDS)
+    before = words[STATE]
+    after = _state_after(descriptor_of(record), before, token)
+    if after == REFUSED:
+        return np.int64(REFUSED)
+    words[STATE] = after
+    return before
+
+
+@kernel("int64(int64, int64[::1], int64[::1])", nogil=False)
+def follow(record, tokens, states):
+    """How many of the tokens could be accepted one after the other; the state before each goes to ``states``, and
+    the one after the last to the place behind it. ``states`` int64[len(tokens) + 1]. Changes nothing else."""
+    d = descriptor_of(record)
+    states[0] = state_of(record)
+    for k in range(len(tokens)):
+        after = _state_after(d, states[k], tokens[k])
+        if after == REFUSED:
+            return np.int64(k)
+        states[k + 1] = after
+    return np.int64(len(tokens))
+
+
+@kernel("boolean(int64)", nogil=False)
+def is_accepting(record):
+    return accepts(descriptor_of(record), state_of(record))
+
+
+@kernel("uint8[::1](int64, uint8[::1], uint8[::1], int64)", nogil=False)
+def forced_bytes(record, reached, passed, limit):
+    """The bytes that every continuation shares, ``limit`` at most: uint8. Ends where the answer may stop.
+
+    ``reached`` uint8[N], ``passed`` uint8[edges]: the states and edges that count (see ``walk.spelled``); all of them
+    where these are empty.
+    """
+    d = descriptor_of(record)
+    state = state_of(record)
+    labels, links, targets = labels_of(d), links_of(d), targets_of(d)
+    out = np.empty(64, np.uint8)
+    count = 0
+    while count < limit:
+        if accepts(d, state) and (len(reached) == 0 or reached[state] != 0):
+            break
+        only = np.int64(-1)
+        edge, stop = np.int64(first_edge(links, targets, state)), last_edge(links, targets, state)
+        while edge < stop:
+            if len(passed) == 0 or passed[edge] != 0:
+                if only >= 0:
+                    return out[:count].copy()
+                only = edge
+            edge = np.int64(next_edge(links, targets, edge))
+        if only < 0:
+            break
+        if count == len(out):
+            out = enlarged(out, count)
+        out[count] = labels[only]
+        count += 1
+        state = np.int64(edge_target(targets, only))
+    return out[:count].copy()
