@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import random
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -260,3 +261,21 @@ def test_threads_compile_at_once() -> None:
     for thread in threads:
         thread.join()
     assert sorted(results) == list(range(6))
+
+
+def test_constraints_are_freed_without_the_garbage_collector() -> None:
+    """A server compiles a set for each request: what it costs must go when the last matcher goes."""
+    vocabulary = trieauto.Vocabulary.from_tokens(TOKENS, stop_token_ids=[3])
+    gc.collect()
+    gc.disable()
+    try:
+        constraint = trieauto.compile(trieauto.choices(["ab", "abc"]), vocabulary, mode="lazy")
+        constraint.make_ready(0)
+        matcher = constraint.matcher()
+        gone = weakref.ref(constraint)
+        del constraint
+        assert matcher.accept_token(2)
+        del matcher
+        assert gone() is None
+    finally:
+        gc.enable()

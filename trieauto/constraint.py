@@ -67,10 +67,7 @@ class Constraint:
         )  # fmt: skip
         self.num_words = (vocabulary.size + 31) // 32
         self.scratch_row = np.empty(self.num_words, np.int32)  # for kernels that hold the interpreter lock
-        self._ready = ReadyMasks(READY_LIMIT, self._publish_ready)
-
-    def _publish_ready(self, table: npt.NDArray[np.int64]) -> None:
-        descriptor.set_ready_table(self._descriptor, table)
+        self._ready = ReadyMasks(READY_LIMIT, self._descriptor)
 
     def make_ready(self, state: int) -> None:
         """Make the mask of a state that has too many tokens to find or to set one by one at each step, and keep it."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
+from .kernels.descriptor import set_ready_table
 from .kernels.filling import (
     READY_COUNT,
     READY_MASK,
@@ -31,12 +31,12 @@ class ReadyMasks:
 
     Args:
         limit: bytes of masks to keep; the one made last is always kept.
-        publish: called with the table whenever it is another array (int64[C, 4]).
+        descriptor: of the constraint, int64; pointed at the table.
     """
 
-    def __init__(self, limit: int, publish: Callable[[npt.NDArray[np.int64]], None]) -> None:
+    def __init__(self, limit: int, descriptor: npt.NDArray[np.int64]) -> None:
         self._limit = limit
-        self._publish = publish
+        self._descriptor = descriptor
         self._lock = threading.Lock()
         self._masks: dict[int, npt.NDArray[np.int32]] = {}
         self._is_row: dict[int, bool] = {}
@@ -75,8 +75,8 @@ class ReadyMasks:
         table = np.full((1 << (capacity - 1).bit_length(), READY_WORDS), -1, np.int64)
         for state in self._masks:
             self._enter(table, state)
-        self._publish(table)
-        self._table = table
+        set_ready_table(self._descriptor, table)
+        self._table = table  # the old one goes only now
 
     def _evict(self, room: int) -> None:
         """Drop unused masks, oldest first, until ``room`` bytes are free; used ones too if that is not enough."""

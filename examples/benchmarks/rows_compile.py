@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 from context import CHILD_FROM, Context, Cost, attempt, first_mask_trial, load_values
 from measure import Timing, clocked, in_turns
@@ -146,7 +147,7 @@ def methods(context: Context) -> None:
             return trieauto.compile(automaton, vocabulary, mode="lazy")
 
         def compile_eager(
-            method: trieauto.constraint.Method, threads: int, automaton: trieauto.Automaton = automaton
+            method: Literal["walk", "aho_corasick"], threads: int, automaton: trieauto.Automaton = automaton
         ) -> trieauto.Constraint:
             return trieauto.compile(automaton, vocabulary, mode="eager", method=method, threads=threads)
 
