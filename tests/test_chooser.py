@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 import torch
-from transformers import (
-    LlamaConfig,
-    LlamaForCausalLM,
-    LogitsProcessor,
-    T5Config,
-    T5EncoderModel,
-    T5ForConditionalGeneration,
-)
+from tokenizers.processors import TemplateProcessing
+from transformers import LogitsProcessor, T5Config, T5EncoderModel
 
 import trieauto
 from trieauto.errors import (
@@ -25,9 +20,11 @@ from trieauto.errors import (
     UnsupportedError,
     VocabularyError,
 )
+from trieauto.integrations._hf_prompts import encode
 from trieauto.integrations.hf import Choice, Chooser, ConstraintWarning, Prompt
 
-from .tiny_models import T5_SIZE, Model, Tokenizer, sharpened
+from . import tiny_models as tiny
+from .tiny_models import T5_SIZE, Model, Tokenizer
 
 TOOLS = [
     "get",
@@ -63,15 +60,9 @@ def tokenizer(smollm2_tokenizer: Tokenizer) -> Tokenizer:
 @pytest.fixture(scope="module")
 def model(tokenizer: Tokenizer) -> Model:
     """A decoder with random weights, in which a pass takes a millisecond."""
-    torch.manual_seed(0)
-    size: dict[str, Any] = {
-        "hidden_size": 16,
-        "intermediate_size": 32,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-    }
-    config = LlamaConfig(vocab_size=len(tokenizer), pad_token_id=2, bos_token_id=1, eos_token_id=2, **size)
-    return sharpened(LlamaForCausalLM(config))
+    model = tiny.decoder(num_logits=len(tokenizer))
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    return model
 
 
 @pytest.fixture(scope="module")
@@ -212,7 +203,7 @@ def test_the_models_own_generation_config_does_not_decide(
         "do_sample": True,
         "temperature": 9.0,
         "num_beams": 4,
-        "repetition_penalty": 1.5,
+        "repetition_penalty": 100.0,
         "min_length": 50,
         "min_new_tokens": 50,
         "max_new_tokens": 2,
@@ -305,12 +296,20 @@ def test_model_and_tokenizer_are_left_as_they_were(
     assert model.generation_config.to_dict() == config
 
 
-def test_text_that_begins_with_the_start_token_gets_no_second_one(
-    model: Model, tokenizer: Tokenizer, chooser: Chooser, alone: list[Choice]
-) -> None:
+def test_every_prompt_begins_with_one_start_token(tokenizer: Tokenizer, chooser: Chooser, alone: list[Choice]) -> None:
+    """With a tokenizer that adds one to plain text: a chat template, and text made by it, bring their own."""
     rendered = tokenizer.apply_chat_template(CHAT, tokenize=False, add_generation_prompt=True)
     assert rendered.startswith(tokenizer.bos_token)
     assert chooser(rendered) == alone[0]
+    adding = copy.deepcopy(tokenizer)
+    start = (adding.bos_token, adding.bos_token_id)
+    adding.backend_tokenizer.post_processor = TemplateProcessing(single=f"{start[0]} $A", special_tokens=[start])
+    for prompt in ("plain text", rendered, CHAT):
+        ids = encode(adding, prompt)
+        assert ids[0] == adding.bos_token_id
+        assert ids[1] != adding.bos_token_id
+    assert encode(adding, rendered) == encode(adding, CHAT) == prompt_ids(tokenizer, CHAT)
+    assert encode(adding, "plain text")[1:] == prompt_ids(tokenizer, "plain text")
 
 
 class OnlyTheFirstToken(LogitsProcessor):
@@ -337,9 +336,8 @@ def test_other_processors_apply_before_the_constraint(model: Model, tokenizer: T
 
 
 def encoder_decoder(vocab_size: int, seed: int, **generation: object) -> Model:
-    torch.manual_seed(seed)
-    model = sharpened(T5ForConditionalGeneration(T5Config(vocab_size=vocab_size, **T5_SIZE)))
-    model.generation_config.eos_token_id = 2
+    model = tiny.bart(seed, vocab_size)
+    generation = {"decoder_start_token_id": 0, "eos_token_id": 2, "forced_eos_token_id": None, **generation}
     for name, value in generation.items():
         setattr(model.generation_config, name, value)
     return model

@@ -480,6 +480,16 @@ def test_all_scores_minus_infinity_leaves_an_allowed_token(
     assert not recwarn.list
 
 
+def test_a_finished_row_contradicts_nobody(constraint: Constraint, recwarn: pytest.WarningsRecorder) -> None:
+    """What other processors forbid there does not matter: ``generate`` writes padding."""
+    scores = torch.zeros(2, NUM_LOGITS)
+    scores[:, STOPS] = -torch.inf
+    processor = ConstraintLogitsProcessor(constraint, prompt_length=0)
+    step(processor, [[4], [4]])
+    assert kept(step(processor, [[4, 5, STOPS[0]], [4, 5, PAD]], scores)) == [STOPS, STOPS]
+    assert not recwarn.list
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -494,7 +504,8 @@ def test_a_contradicting_processor_is_described_and_overruled(
     prompt = [START]
     with pytest.warns(ConstraintWarning) as caught:
         [row] = generate(model, [prompt], constraint, stop_early=False, **options)
-    assert re.search(message, str(caught[0].message))
+    [warning] = caught
+    assert re.search(message, str(warning.message))
     assert any(value.encode().startswith(text_of(row)) for value in VALUES)
     assert set(row) <= set(range(len(TOKENS)))
 

@@ -36,7 +36,7 @@ def vocabulary(size: int = SIZE) -> Vocabulary:
     return Vocabulary.from_tokens(TOKENS, stop_token_ids=STOPS, size=size)
 
 
-def decoder(seed: int = 0, num_logits: int = NUM_LOGITS, **config: Any) -> Model:
+def decoder(seed: int = 0, num_logits: int = NUM_LOGITS) -> Model:
     """A Llama of one layer with 16 dimensions."""
     torch.manual_seed(seed)
     return sharpened(
@@ -50,7 +50,6 @@ def decoder(seed: int = 0, num_logits: int = NUM_LOGITS, **config: Any) -> Model
                 pad_token_id=PAD,
                 bos_token_id=START,
                 eos_token_id=STOPS,
-                **config,
             )
         )
     )
@@ -68,12 +67,12 @@ def t5(seed: int = 0) -> Model:
     )
 
 
-def bart(seed: int = 0, **config: Any) -> Model:
+def bart(seed: int = 0, num_logits: int = NUM_LOGITS) -> Model:
     torch.manual_seed(seed)
     return sharpened(
         BartForConditionalGeneration(
             BartConfig(
-                vocab_size=NUM_LOGITS,
+                vocab_size=num_logits,
                 d_model=16,
                 encoder_layers=1,
                 decoder_layers=1,
@@ -81,12 +80,11 @@ def bart(seed: int = 0, **config: Any) -> Model:
                 decoder_attention_heads=2,
                 encoder_ffn_dim=32,
                 decoder_ffn_dim=32,
-                max_position_embeddings=64,
+                max_position_embeddings=256,
                 pad_token_id=PAD,
                 bos_token_id=START,
                 eos_token_id=STOPS,
                 decoder_start_token_id=START,
-                **config,
             )
         )
     )

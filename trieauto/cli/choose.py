@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import TrieautoError
+from ..kernels.jit import warm_up
 from .errors import CommandError, reason
 from .models import load_model, load_tokenizer, require_transformers
 from .prompts import PromptLine, read_prompts
@@ -85,6 +86,7 @@ def _answer(
     if num_done > 0:
         _say(f"{arguments.output}: {num_done:,} of {counted(len(prompts), 'prompt')} are answered; going on")
 
+    warm_up()
     with status("loading the tokenizer"):
         tokenizer = load_tokenizer(arguments.model, arguments.gguf)
     longest = _check_prompts(tokenizer, prompts)

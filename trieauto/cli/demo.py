@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import trieauto
 
 from ..demo_sets import icd10_cm_codes, tool_names
+from ..kernels.jit import warm_up
 from .errors import CommandError, require
 from .models import INSTALL, load_model, load_tokenizer, require_transformers
 from .terminal import bold, counted, dim, duration, size, status, width
@@ -32,13 +33,13 @@ _LABEL_WIDTH = 15
 _NOTES = (
     "Every answer is a value of its set, whatever the model would rather have said. How good a choice it is depends on "
     "the model, and this one is very small.",
-    "Times are per step: a mask is made, for this measurement, once right after the forward pass, when the processor's "
-    "caches hold other things, and once more.",
+    "Times are per step. To measure it, each mask is made twice: right after the forward pass, when the processor's "
+    "caches hold other things, and again at once.",
 )
 
 
 @dataclass(frozen=True)
-class Set:
+class DemoSet:
     """A set to choose from, and what to ask."""
 
     title: str
@@ -59,7 +60,7 @@ def _icd10_description(code: str | bytes) -> str:
 
 
 SETS = {
-    "tools": Set(
+    "tools": DemoSet(
         title="tool names",
         values=lambda: tool_names(10_000),
         describe=_no_description,
@@ -70,7 +71,7 @@ SETS = {
             "Search Notion for the project plan.",
         ),
     ),
-    "icd10": Set(
+    "icd10": DemoSet(
         title="ICD-10-CM codes",
         values=icd10_cm_codes,
         describe=_icd10_description,
@@ -89,8 +90,8 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "demo",
         help="watch a small model choose from 10,000 tool names and 74,719 medical codes",
-        description="SmolLM2-135M-Instruct, a real but very small model, answers with one value of a large set; beside it "
-        "is what it says when it may say anything.",
+        description="SmolLM2-135M-Instruct, a real but very small model, chooses from a large set, and says beside it "
+        "what it would have said without the constraint.",
     )
     parser.add_argument("--set", choices=list(SETS), help="one of the two sets (default: both)")
     parser.add_argument("--prompt", action="append", metavar="TEXT", help="ask this (may be repeated)")
@@ -103,6 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     directory, gguf = _find_model()
     if "icd10" in names:
         require(["simple_icd_10_cm"], INSTALL)
+    warm_up()
     with status("loading SmolLM2-135M-Instruct"):
         model, tokenizer = _load_quietly(directory, gguf)
         vocabulary = trieauto.Vocabulary.from_tokenizer(tokenizer, size=model.config.vocab_size)
@@ -119,6 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"\n{bold(f'{len(values):,} {chosen_set.title}')}, compiled in {bold(duration(seconds))}: "
             f"{counted(constraint.num_states, 'trie node')}, {size(constraint.nbytes)}"
         )
+        _show_field("system", chosen_set.system)
         for prompt in arguments.prompt or chosen_set.prompts:
             messages = [{"role": "system", "content": chosen_set.system}, {"role": "user", "content": prompt}]
             with status("thinking"):
@@ -181,7 +184,7 @@ class MaskTimer:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model chose, what a forward pass took, what a mask took at first and when repeated (medians)."""
+    """What the model chose, what a forward pass took (mean), what a mask took at first and when repeated (medians)."""
 
     choice: Choice
     pass_seconds: float
@@ -231,9 +234,12 @@ def _show(prompt: str, answer: Answer, free: str, is_in_set: bool, description: 
     _show_field("prompt", prompt)
     _show_field("answer", str(choice.value), bold)
     _show_field("", description)
-    _show_field("", f"log-probability {choice.log_probability:.2f}, {passes} of {duration(answer.pass_seconds)}", dim)
+    _show_field("", f"log-probability {choice.log_probability:.2f}", dim)
     _show_field(
-        "", f"masks of {duration(answer.mask_seconds)}, {duration(answer.repeated_mask_seconds)} when repeated", dim
+        "",
+        f"{passes} of {duration(answer.pass_seconds)}, masks of {duration(answer.mask_seconds)} "
+        f"({duration(answer.repeated_mask_seconds)} when repeated)",
+        dim,
     )
     _show_field("unconstrained", free)
     _show_field("", "in the set" if is_in_set else "not in the set", dim)

@@ -14,6 +14,7 @@ import trieauto
 
 from ..automaton import PrefixSpace
 from ..errors import shorten
+from ..kernels.jit import warm_up
 from .mask_sizes import DepthRow, grouped, mask_sizes_by_depth
 from .terminal import bold, counted, dim, duration, size, status
 from .tokenizers import load_vocabulary
@@ -96,6 +97,7 @@ def add_parser(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Show the report on a set."""
     values = read_values(arguments.values)
+    warm_up()
     with status("loading the tokenizer"):
         begin = time.perf_counter()
         vocabulary, names_stop = load_vocabulary(arguments.tokenizer)
