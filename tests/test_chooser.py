@@ -196,9 +196,12 @@ def test_the_models_own_generation_config_does_not_decide(
     tokenizer: Tokenizer,
     monkeypatch: pytest.MonkeyPatch,
     recwarn: pytest.WarningsRecorder,
+    chooser: Chooser,
     alone: list[Choice],
 ) -> None:
     """Checkpoints bring defaults for free text, which would forbid or reweigh what the set needs."""
+    prompts: list[Prompt] = [CHAT, *(f"{tool} or {tool} or" for tool in TOOLS)]
+    expected = [choice.value for choice in chooser.map(prompts, progress=False)]
     for name, value in {
         "do_sample": True,
         "temperature": 9.0,
@@ -213,8 +216,8 @@ def test_the_models_own_generation_config_does_not_decide(
         "forced_eos_token_id": tokenizer.eos_token_id,
     }.items():
         monkeypatch.setattr(model.generation_config, name, value)
-    choices = Chooser(model, tokenizer, TOOLS).map(PROMPTS[:2], progress=False)
-    assert [choice.value for choice in choices] == [choice.value for choice in alone[:2]]
+    choices = Chooser(model, tokenizer, TOOLS).map(prompts, progress=False)
+    assert [choice.value for choice in choices] == expected
     assert not recwarn.list
 
 
