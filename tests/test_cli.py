@@ -400,9 +400,13 @@ def test_a_file_that_belongs_to_another_run_is_refused_and_left_alone(
     assert output.read_bytes() == content
 
 
-def test_the_prompts_are_not_overwritten(prompts_path: Path) -> None:
+def test_only_a_file_of_its_own_is_written_to(prompts_path: Path, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="holds the prompts"):
         ResultFile(prompts_path, str(prompts_path))
+    with pytest.raises(CommandError, match="not a regular file"):
+        ResultFile(tmp_path, str(prompts_path))
+    with pytest.raises(CommandError, match="No such file or directory"):
+        ResultFile(tmp_path / "none" / "output.jsonl", str(prompts_path))
 
 
 # choose: with the real model

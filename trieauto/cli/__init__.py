@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from .. import __version__
 from ..errors import TrieautoError
 from . import choose, demo, inspect
-from .errors import CommandError
+from .errors import CommandError, reason
 
 __all__ = ["main"]
 
@@ -44,6 +44,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:  # whoever read our output has had enough of it, as ``head`` has
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that flushing at exit does not fail again
+        return 1
+    except OSError as error:  # a full disk, a file that may not be read
+        print(f"trieauto {arguments.command}: {reason(error)}", file=sys.stderr)
         return 1
     return code
 

@@ -81,10 +81,10 @@ def _answer(
 ) -> int:
     num_done = results.num_done
     if num_done == len(prompts):
-        _say(f"{arguments.output}: all {counted(num_done, 'prompt')} are answered already")
+        _say(f"{arguments.output} is complete: {counted(num_done, 'prompt')} answered")
         return 0
     if num_done > 0:
-        _say(f"{arguments.output}: {num_done:,} of {counted(len(prompts), 'prompt')} are answered; going on")
+        _say(f"{arguments.output} has {num_done:,} of {counted(len(prompts), 'answer')}; going on from there")
 
     warm_up()
     with status("loading the tokenizer"):
@@ -121,14 +121,11 @@ def _check_prompts(tokenizer: PreTrainedTokenizerBase, prompts: Sequence[PromptL
     from ..integrations._hf_prompts import encode
 
     longest = (0, "")
+    refusals = (TrieautoError, TemplateError, TypeError)  # the last from templates, for content of a wrong kind
     for line in prompts:
         try:
             longest = max(longest, (len(encode(tokenizer, line.prompt)), line.place))
-        except (
-            TrieautoError,
-            TemplateError,
-            TypeError,
-        ) as error:  # the last from templates, for content of a wrong kind
+        except refusals as error:
             raise CommandError(f"{line.place}: {reason(error)}") from error
     return longest
 

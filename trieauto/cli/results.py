@@ -29,11 +29,12 @@ class ResultFile:
         self._prompts = prompts
         self.num_done = 0
         self._end = 0
+        if path.exists() and not path.is_file():
+            raise CommandError(f"{path} is not a regular file; leave --output away to write to stdout")
         if prompts != "-" and path.exists() and path.samefile(prompts):
             raise CommandError(f"{path} holds the prompts: write the answers to another file")
         try:
-            path.touch()
-            self._file: BinaryIO = path.open("r+b")
+            self._file: BinaryIO = path.open("r+b" if path.exists() else "x+b")
         except OSError as error:
             raise CommandError(f"{path}: {reason(error)}") from error
 
