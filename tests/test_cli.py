@@ -570,3 +570,11 @@ def test_the_demo_answers_from_its_sets(capsys: Output) -> None:
     assert answers[1] == "W59.22XA"
     assert "Struck by turtle, initial encounter" in written.out
     assert written.out.count("not in the set") == 2
+
+
+def test_two_runs_do_not_write_to_the_same_file(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    with ResultFile(path, "-"), pytest.raises(CommandError, match="another run is writing"):
+        ResultFile(path, "-")
+    with ResultFile(path, "-"):
+        pass

@@ -37,6 +37,19 @@ class ResultFile:
             self._file: BinaryIO = path.open("r+b" if path.exists() else "x+b")
         except OSError as error:
             raise CommandError(f"{path}: {reason(error)}") from error
+        self._lock()
+
+    def _lock(self) -> None:
+        """Keep a second run from writing to the same file, where there are file locks; ends with the process."""
+        try:
+            import fcntl
+        except ImportError:
+            return
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.close()
+            raise CommandError(f"another run is writing to {self._path}: wait for it, or write to another file") from None
 
     def __enter__(self) -> ResultFile:
         return self
