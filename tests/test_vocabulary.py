@@ -103,7 +103,7 @@ def test_vocabularies_with_the_same_tokens_share_their_tables() -> None:
     assert one.fingerprint == trieauto.Vocabulary.from_tokens(tokens, stop_token_ids=[2]).fingerprint
 
 
-def test_real_vocabularies() -> None:
+def test_real_vocabularies(tmp_path: Path) -> None:
     qwen = trieauto.Vocabulary.from_tiktoken(real.qwen_encoding(), size=151_936)
     same = trieauto.Vocabulary.from_tokenizer(real.qwen_huggingface(), size=151_936)
     assert qwen.is_byte_complete
@@ -122,6 +122,16 @@ def test_real_vocabularies() -> None:
     assert sorted(_spelling(mistral.tables, b"s")) == pair
     tekken = trieauto.Vocabulary.from_tokenizer(real.mistral_tekken())
     assert tekken.size == 131_072
+    olmo = real.olmo_tokenizer_json()
+    from_file = trieauto.Vocabulary.from_file(olmo, stop_token_ids=[0])
+    directory = tmp_path / "model"
+    directory.mkdir()
+    (directory / "tokenizer.json").write_bytes(olmo.read_bytes())
+    assert trieauto.Vocabulary.from_file(directory, stop_token_ids=[0]).fingerprint == from_file.fingerprint
+    with pytest.raises(trieauto.VocabularyError, match="no stop token"):
+        trieauto.Vocabulary.from_file(directory)
+    with pytest.raises(trieauto.VocabularyError, match="nothing-there"):
+        trieauto.Vocabulary.from_file(tmp_path / "nothing-there")
     with pytest.raises(trieauto.VocabularyError, match="100 wide"):
         trieauto.Vocabulary.from_tokenizer(real.smollm2(), size=100)
     with pytest.raises(trieauto.VocabularyError, match="object"):

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from . import sources
@@ -118,8 +119,13 @@ class Vocabulary:
     def from_file(
         cls, path: str | os.PathLike[str], *, size: int | None = None, stop_token_ids: Iterable[int] | None = None
     ) -> Vocabulary:
-        """From a ``tokenizer.json``, or from the directory of a model that has one."""
-        return cls._from_source(sources.from_tokenizer_json(path), stop_token_ids, size)
+        """From a ``tokenizer.json``, or from the directory of a model that has one.
+
+        The stop ids are those that the files beside it name, if they are not given.
+        """
+        file = Path(path) / "tokenizer.json" if Path(path).is_dir() else Path(path)
+        source = sources.from_tokenizer_json(file, None if stop_token_ids is None else [])
+        return cls._from_source(source, stop_token_ids, size)
 
     @cached_property
     def tokens(self) -> list[bytes | None]:
