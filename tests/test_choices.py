@@ -114,12 +114,26 @@ def test_any_iterable() -> None:
         (["fine", "bad \ud800"], trieauto.TrieautoError, r"value 1, 'bad \\ud800'"),
         (["é" * 5, "bad \udfff", "x"], trieauto.TrieautoError, "value 1"),
         ([b"a", "\ud800"], trieauto.TrieautoError, "value 1"),
-        (5, TypeError, "iterable"),
+        (5, trieauto.TrieautoError, "not 5"),
+        (None, trieauto.TrieautoError, "not None"),
+        (np.array("x"), trieauto.TrieautoError, "collection"),
     ],
 )
 def test_bad_sets(values: object, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         trieauto.choices(values)  # type: ignore[arg-type]
+
+
+def test_strings_that_are_none() -> None:
+    automaton = trieauto.choices(["a"])
+    assert not automaton.accepts("\ud800")
+    for wrong in (5, None):
+        with pytest.raises(trieauto.TrieautoError, match=f"not {wrong}"):
+            automaton.accepts(wrong)  # type: ignore[arg-type]
+
+
+def test_more_threads_than_values() -> None:
+    assert trieauto.choices(["b", "a"], threads=1_000_000).accepts("a")
 
 
 def test_long_values_are_shortened_in_messages() -> None:

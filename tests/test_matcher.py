@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import random
 import threading
 import weakref
@@ -104,6 +106,8 @@ def test_kinds_of_bitmask(constraint: trieauto.Constraint) -> None:
         (np.zeros((0, 3), np.int32), 0, "shape"),
         (torch.zeros((2, 3), dtype=torch.int64), 0, "int64"),
         (torch.zeros((2, 3), dtype=torch.int32, device="meta"), 0, "meta"),
+        (torch.zeros((2, 3), requires_grad=True), 0, "float32"),
+        (torch.zeros((2, 3), dtype=torch.int32).to_sparse(), 0, "sparse"),
         (trieauto.TokenBitmask(2, 70).array, 0, "read-only"),
         (trieauto.TokenBitmask(2, 32), 0, "words wide"),
         ([[0, 0, 0]], 0, "list"),
@@ -121,12 +125,21 @@ def test_bad_bitmasks(constraint: trieauto.Constraint, bitmask: object, index: i
 def test_bad_batches(constraint: trieauto.Constraint) -> None:
     bitmask = trieauto.allocate_token_bitmask(2, 70)
     matchers = [constraint.matcher() for _ in range(3)]
-    with pytest.raises(trieauto.TrieautoError, match="row 2 is outside"):
+    with pytest.raises(trieauto.TrieautoError, match="3 matchers for a bitmask of 2 rows"):
         trieauto.fill_next_token_bitmasks(matchers, bitmask)
+    with pytest.raises(trieauto.TrieautoError, match="row 2 is outside"):
+        trieauto.fill_next_token_bitmasks(matchers, bitmask, [0, 2, 1])
+    for wrong in ([None], [constraint], matchers[0], None):
+        with pytest.raises(trieauto.TrieautoError, match="list of Matcher"):
+            trieauto.fill_next_token_bitmasks(wrong, bitmask)  # type: ignore[arg-type]
+    for indices in ("abc", [None] * 3, [0.0, 1.0, 0.0], iter([0, 1, 0])):
+        with pytest.raises(trieauto.TrieautoError, match="indices"):
+            trieauto.fill_next_token_bitmasks(matchers, bitmask, indices)  # type: ignore[arg-type]
     with pytest.raises(trieauto.TrieautoError, match="indices"):
         trieauto.fill_next_token_bitmasks(matchers, bitmask, [0, 1])
+    before = bitmask.copy()
     trieauto.fill_next_token_bitmasks([], bitmask)
-    assert (bitmask[1] == bitmask[0]).all()
+    assert (bitmask == before).all()
 
 
 def test_compile_refuses_wrong_options(constraint: trieauto.Constraint) -> None:
@@ -279,3 +292,95 @@ def test_constraints_are_freed_without_the_garbage_collector() -> None:
         assert gone() is None
     finally:
         gc.enable()
+
+
+def test_copies_are_forks(constraint: trieauto.Constraint) -> None:
+    """A copy shares nothing that moves: neither moves, or outlives, the other's record."""
+    matcher = constraint.matcher()
+    assert matcher.accept_token(0)
+    for duplicate in (copy.copy(matcher), copy.deepcopy(matcher), pickle.loads(pickle.dumps(matcher))):
+        assert duplicate.accept_token(1)
+        assert duplicate.num_accepted == 2
+        assert matcher.num_accepted == 1
+        duplicate.rollback(2)
+        assert duplicate.allowed_token_ids().tolist() == constraint.matcher().allowed_token_ids().tolist()
+        del duplicate
+        others = [constraint.matcher() for _ in range(3)]
+        assert all(other.accept_token(2) for other in others)
+        assert matcher.allowed_token_ids().tolist() == [1]
+    matcher.__del__()
+    assert len({constraint.matcher()._record for _ in range(3)} | {constraint.matcher()._record}) > 0
+    records = [constraint.matcher() for _ in range(2_000)]
+    assert len({other._record for other in records}) == 2_000
+
+
+def test_what_other_processes_need_can_be_pickled(constraint: trieauto.Constraint) -> None:
+    for mode in ("eager", "lazy"):
+        original = trieauto.compile(constraint.automaton, constraint.vocabulary, mode=mode)
+        original.make_ready(0)
+        restored = pickle.loads(pickle.dumps(original))
+        assert restored.vocabulary.fingerprint == original.vocabulary.fingerprint
+        assert restored.stats() | {"ready_masks": 1, "ready_masks_made": 1, "bytes": 0} == original.stats() | {
+            "bytes": 0
+        }
+        matcher = restored.matcher()
+        assert matcher.accept_tokens([2, 4, 3])
+        assert matcher.value == "abc"
+    error = trieauto.UnreachableValueError("no tokens for 'x'", ["x"])
+    assert pickle.loads(pickle.dumps(error)).values == ["x"]
+    with pytest.raises(trieauto.TrieautoError, match="cannot be copied"):
+        copy.deepcopy(trieauto.TokenBitmask(1, 70))
+
+
+def test_nothing_that_kernels_read_can_be_set(constraint: trieauto.Constraint) -> None:
+    with pytest.raises(trieauto.TrieautoError, match="does not change"):
+        constraint.vocabulary.size = 1
+    with pytest.raises(trieauto.TrieautoError, match="does not change"):
+        del constraint.automaton
+    with pytest.raises(AttributeError):
+        constraint.matcher().constraint = constraint  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        trieauto.TokenBitmask(1, 70).array = None  # type: ignore[misc, assignment]
+    constraint.content_tokens(0)[:] = 4
+    assert 4 not in constraint.matcher().allowed_token_ids()
+
+
+@pytest.mark.parametrize("state", [-1, 10**9, 4, None, 1.0, True])
+def test_states_that_do_not_exist(constraint: trieauto.Constraint, state: int) -> None:
+    for mode in ("eager", "lazy"):
+        compiled = trieauto.compile(constraint.automaton, constraint.vocabulary, mode=mode)
+        for method in (compiled.content_tokens, compiled.make_ready, compiled.only_value, compiled.spelled):
+            with pytest.raises(trieauto.TrieautoError, match="is not one of the 4 states"):
+                method(state)
+
+
+def test_numbers_of_wrong_kinds(constraint: trieauto.Constraint) -> None:
+    matcher = constraint.matcher()
+    bitmask = trieauto.allocate_token_bitmask(1, 70)
+    for wrong in ("0", None, 1.0, 2**63, -(2**70)):
+        with pytest.raises(trieauto.TrieautoError):
+            matcher.fill_next_token_bitmask(bitmask, wrong)  # type: ignore[arg-type]
+        with pytest.raises(trieauto.TrieautoError):
+            matcher.rollback(wrong)  # type: ignore[arg-type]
+        with pytest.raises(trieauto.TrieautoError):
+            matcher.jump_forward_string(wrong)  # type: ignore[arg-type]
+    for number in (2**63, -(2**70)):
+        with pytest.raises(trieauto.TokenNotAllowedError, match="outside the vocabulary"):
+            matcher.accept_token(number)
+    for ids in (97, None):
+        with pytest.raises(trieauto.TokenNotAllowedError, match="list"):
+            matcher.accept_tokens(ids)  # type: ignore[arg-type]
+    for rows, size in ((-1, 10), (1.5, 10), (1, None), (1, -5), (0, 5), (True, 5)):
+        for make in (trieauto.allocate_token_bitmask, trieauto.TokenBitmask):
+            with pytest.raises(trieauto.TrieautoError, match="at least 1"):
+                make(rows, size)  # type: ignore[arg-type]
+    with pytest.raises(trieauto.TrieautoError, match=r"constraint\.matcher"):
+        trieauto.Matcher(constraint.automaton)  # type: ignore[arg-type]
+
+
+def test_arrays_of_numpys_other_kinds(constraint: trieauto.Constraint) -> None:
+    for bitmask in (np.ma.zeros((2, 3), dtype=np.int32), np.zeros((2, 3), np.int32).view(np.matrix)):
+        for _ in range(2):
+            constraint.matcher().fill_next_token_bitmask(bitmask, 1)
+            trieauto.fill_next_token_bitmasks([constraint.matcher()], bitmask, [1])
+        assert bits(np.asarray(bitmask)[1].copy()) == constraint.matcher().allowed_token_ids().tolist()

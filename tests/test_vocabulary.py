@@ -73,9 +73,21 @@ def test_aho_corasick_finds_what_a_search_finds(tokens: list[bytes], text: bytes
         ([b"a"], {"stop_token_ids": ["</s>"]}, "'</s>' is not an integer"),
         ([b"a", b"b", b"c"], {"stop_token_ids": [0], "size": 2}, "only 2 wide"),
         ([b"a", "b"], {"stop_token_ids": [0]}, "token 1 is 'b'"),
-        ([b"a"], {"stop_token_ids": [0]}, "no token of this vocabulary has any bytes"),
-        ([None, b""], {"stop_token_ids": [0]}, "no token of this vocabulary has any bytes"),
-        ([], {"stop_token_ids": [0], "size": 3}, "no token of this vocabulary has any bytes"),
+        ([b"a"], {"stop_token_ids": [0]}, "no token but stop ids has any bytes"),
+        ([None, b""], {"stop_token_ids": [0]}, "no token but stop ids has any bytes"),
+        ([], {"stop_token_ids": [0], "size": 3}, "no token but stop ids has any bytes"),
+        ({b"b": 1, b"a": 0}, {"stop_token_ids": [2], "size": 3}, "of type dict"),
+        ({b"a", b"b"}, {"stop_token_ids": [2], "size": 3}, "of type set"),
+        (None, {"stop_token_ids": [2]}, "of type NoneType"),
+        (b"ab", {"stop_token_ids": [0]}, "of type bytes"),
+        ([b"a"], {"stop_token_ids": 1}, "list of ids, not 1"),
+        ([b"a"], {"stop_token_ids": None}, "list of ids, not None"),
+        ([b"a"], {"stop_token_ids": [True], "size": 2}, "True is not an integer"),
+        ([b"a"], {"stop_token_ids": [1], "size": "3"}, "size is '3'"),
+        ([b"a"], {"stop_token_ids": [1], "size": 3.0}, "size is 3.0"),
+        ([b"a"], {"stop_token_ids": [1], "size": 2**36}, "at most 16,777,216"),
+        ([b"a"], {"stop_token_ids": [2**31], "size": 2**70}, "at most 16,777,216"),
+        ([b"a"], {"stop_token_ids": [1], "size": 2, "prefix_space": "no"}, "prefix_space is 'no'"),
     ],
 )
 def test_bad_token_lists(tokens: list[bytes | None], options: dict[str, object], message: str) -> None:
@@ -219,8 +231,22 @@ def test_damaged_and_foreign_files_are_not_trusted(own_cache: Path) -> None:
         assert place.read_bytes() == sound
 
 
-def test_tables_out_of_range_are_rebuilt(own_cache: Path) -> None:
+def test_only_what_takes_time_to_build_is_kept(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not without end."""
+    monkeypatch.setattr(disk_cache, "MAX_FILES", 3)
+    for number in range(5):
+        small: list[bytes | None] = [b"small%d" % number, None]
+        trieauto.Vocabulary.from_tokens(small, stop_token_ids=[1])
+    assert not list(own_cache.rglob("*.bin"))
+    for number in range(5):
+        large: list[bytes | None] = [b"%d-%d" % (number, i) for i in range(10_001)]
+        trieauto.Vocabulary.from_tokens([*large, None], stop_token_ids=[10_001])
+    assert len(list(own_cache.rglob("*.bin"))) == 3
+
+
+def test_tables_out_of_range_are_rebuilt(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is whole but holds numbers that would lead outside the arrays."""
+    monkeypatch.setattr(token_tables, "MIN_TOKENS_ON_DISK", 0)
     tokens: list[bytes | None] = [b"out", b"of", b"range", b"o", None]
     vocabulary = trieauto.Vocabulary.from_tokens(tokens, stop_token_ids=[4])
     tables = vocabulary.tables

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .errors import UnsupportedError, shorten
+from .errors import TrieautoError, UnsupportedError, shorten
 from .kernels.trie import build_trie, parents_of_trie
 from .kernels.walk import state_after
 from .packing import pack, sort_packed
@@ -56,8 +56,8 @@ class SortedValues:
 class Automaton:
     """A deterministic automaton over bytes, every state of which can reach the end. Immutable, thread-safe.
 
-    Built by ``choices``. The arrays follow one of two layouts (see ``kernels.edges``):
-    a trie (``targets`` is empty), or edge lists.
+    Made by ``choices``, not by hand: kernels trust the arrays, which must not be written to. They follow one of two
+    layouts (see ``kernels.edges``): a trie (``targets`` is empty), or edge lists.
 
     Attributes:
         labels: uint8, the byte of each edge.
@@ -97,7 +97,12 @@ class Automaton:
 
     def accepts(self, string: str | bytes) -> bool:
         """Whether a whole string is in the language. O(bytes)."""
-        data = string.encode() if isinstance(string, str) else string
+        if not isinstance(string, (str, bytes)):
+            raise TrieautoError(f"a string of a language is str or bytes, not {shorten(string)}")
+        try:
+            data = string.encode() if isinstance(string, str) else bytes(string)
+        except UnicodeEncodeError:
+            return False  # a lone surrogate has no UTF-8 bytes
         state = state_after(*self.arrays, self.start, np.frombuffer(data, np.uint8))
         return bool(state >= 0 and self.accepting[state])
 

@@ -7,18 +7,25 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from .errors import TrieautoError
+from .errors import TrieautoError, shorten
 from .kernels.filling import TARGET_MEMORY, TARGET_ROW_WORDS, TARGET_ROWS, TRACKED_WORDS
 
 
 def allocate_token_bitmask(rows: int, size: int) -> npt.NDArray[np.int32]:
     """An int32[rows, ceil(size / 32)] bitmask with every token allowed. ``torch.from_numpy`` shares its memory."""
-    return np.full((rows, (size + 31) // 32), -1, np.int32)
+    return np.full(_checked_shape(rows, size), -1, np.int32)
+
+
+def _checked_shape(rows: int, size: int) -> tuple[int, int]:
+    for name, number in (("rows", rows), ("size", size)):
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
+            raise TrieautoError(f"a bitmask's {name} must be an integer of at least 1, not {shorten(number)}")
+    return int(rows), (int(size) + 31) // 32
 
 
 class RowTarget:
@@ -55,17 +62,25 @@ class TokenBitmask:
     Pass it in place of an array to ``fill_next_token_bitmask`` and ``fill_next_token_bitmasks``; read the masks in
     ``array``. For vocabularies of 150,000 tokens this saves writing 19 KB for each mask. Nothing else may write to it,
     so ``array`` is read-only. One thread at a time.
-
-    Attributes:
-        array: int32[rows, ceil(size / 32)], all zero at first.
     """
 
     def __init__(self, rows: int, size: int) -> None:
-        self._memory = np.zeros((rows, (size + 31) // 32), np.int32)
-        self._tracked = np.zeros((rows, TRACKED_WORDS + 1), np.int32)
-        self.array = self._memory.view()
-        self.array.flags.writeable = False
+        self._memory = np.zeros(_checked_shape(rows, size), np.int32)
+        self._tracked = np.zeros((len(self._memory), TRACKED_WORDS + 1), np.int32)
+        self._array = self._memory.view()
+        self._array.flags.writeable = False
         self.target = RowTarget(self._memory, self._tracked.ctypes.data)
+
+    @property
+    def array(self) -> npt.NDArray[np.int32]:
+        """The masks: int32[rows, ceil(size / 32)], read-only, all zero at first."""
+        return self._array
+
+    def __reduce__(self) -> NoReturn:
+        raise TrieautoError("a TokenBitmask cannot be copied or pickled: copy its array, or make a new one")
+
+    def __repr__(self) -> str:
+        return f"<TokenBitmask of {self._array.shape[0]} rows, {self._array.shape[1]:,} words each>"
 
 
 def _target_of_array(array: npt.NDArray[Any]) -> RowTarget:
@@ -87,6 +102,8 @@ def _find_target(bitmask: Any) -> RowTarget:
     if hasattr(bitmask, "data_ptr") and hasattr(bitmask, "numpy"):
         if bitmask.device.type != "cpu":
             raise TrieautoError(f"masks are filled on the CPU; this bitmask is on {bitmask.device}")
+        if str(bitmask.dtype) != "torch.int32" or str(bitmask.layout) != "torch.strided":
+            raise TrieautoError(f"a bitmask must be dense int32, not {bitmask.dtype} ({bitmask.layout})")
         return _target_of_array(bitmask.numpy())
     raise TrieautoError(
         f"a bitmask must be a numpy array, a torch tensor or a TokenBitmask, not {type(bitmask).__name__}"
@@ -109,7 +126,7 @@ def row_target(bitmask: Any) -> RowTarget:
     if type(bitmask) is TokenBitmask:
         return bitmask.target
     reference, target, memory = _last
-    if reference() is bitmask is not None and (type(bitmask) is np.ndarray or bitmask.data_ptr() == memory):
+    if reference() is bitmask is not None and (isinstance(bitmask, np.ndarray) or bitmask.data_ptr() == memory):
         return target
     target = _find_target(bitmask)
     _last = (weakref.ref(bitmask), target, target.memory)

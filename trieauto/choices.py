@@ -20,7 +20,8 @@ def choices(values: Iterable[str | bytes], *, threads: int | None = None) -> Aut
 
     Args:
         values: any iterable of str (taken in UTF-8) or bytes, one to millions; any bytes at all, the empty string
-            included. Duplicates are kept once. Kept by reference, so that a matcher can say which value was chosen.
+            included. Of values with the same bytes (duplicates, or a str and its UTF-8) the first given is kept.
+            Kept by reference, so that a matcher can say which value was chosen.
         threads: for sorting; by default one up to 20,000 values, then as many as this process has processors.
 
     Returns:
@@ -35,7 +36,15 @@ def choices(values: Iterable[str | bytes], *, threads: int | None = None) -> Aut
         raise TrieautoError(f"values must be a collection of strings, not the single string {shorten(values)}")
     check_threads(threads)
     warm_up()
-    given: Sequence[str | bytes] = values if isinstance(values, (list, tuple)) else list(values)
+    given: Sequence[str | bytes]
+    if isinstance(values, (list, tuple)):
+        given = values
+    else:
+        try:
+            iterator = iter(values)
+        except TypeError:
+            raise TrieautoError(f"values must be a collection of strings, not {shorten(values)}") from None
+        given = list(iterator)
     if len(given) == 0:
         raise EmptyConstraintError("the set of values is empty: there is nothing to choose from")
     if isinstance(given, list):

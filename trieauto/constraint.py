@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .automaton import Automaton, PrefixSpace
+from .errors import TrieautoError, shorten
+from .frozen import Frozen
 from .kernels import descriptor
 from .kernels.walk import state_tokens
 from .ready_masks import ReadyMasks
@@ -23,7 +25,7 @@ ROW_COUNT = 256  # a mask of more tokens is kept as a bitmap row: copying 19 KB 
 _NO_MASKS = np.empty(0, np.int32)
 
 
-class Constraint:
+class Constraint(Frozen):
     """What may be generated, in tokens. Immutable for its users, shared by any number of matchers and threads.
 
     Made by ``trieauto.compile``.
@@ -37,6 +39,22 @@ class Constraint:
         unreachable_values: the set's values that this vocabulary cannot spell (with ``unreachable="report"``).
     """
 
+    automaton: Automaton
+    vocabulary: Vocabulary
+    mode: Literal["eager", "lazy"]
+    prefix_space: PrefixSpace
+    unreachable_values: list[str | bytes]
+    num_words: int
+    scratch_row: npt.NDArray[np.int32]
+    descriptor_address: int
+    _compile_seconds: float
+    _live: npt.NDArray[np.uint8]
+    _mask_offsets: npt.NDArray[np.int32]
+    _mask_tokens: npt.NDArray[np.int32]
+    _stop_ids: npt.NDArray[np.int32]
+    _descriptor: npt.NDArray[np.int64]
+    _ready: ReadyMasks
+
     def __init__(
         self,
         automaton: Automaton,
@@ -48,26 +66,49 @@ class Constraint:
         unreachable_values: list[str | bytes],
         compile_seconds: float,
     ) -> None:
-        self.automaton = automaton
-        self.vocabulary = vocabulary
-        self.mode: Literal["eager", "lazy"] = "lazy" if masks is None else "eager"
-        self.prefix_space = prefix_space
-        self.unreachable_values = unreachable_values
-        self._compile_seconds = compile_seconds
-        self._live = live
-        self._mask_offsets, self._mask_tokens = masks if masks is not None else (_NO_MASKS, _NO_MASKS)
-        self._stop_ids = np.array(vocabulary.stop_token_ids, np.int32)
-        self._descriptor = np.zeros(descriptor.DESCRIPTOR_WORDS, np.int64)
-        self._descriptor_address: int = self._descriptor.ctypes.data
+        mask_offsets, mask_tokens = masks if masks is not None else (_NO_MASKS, _NO_MASKS)
+        stop_ids = np.array(vocabulary.stop_token_ids, np.int32)
+        words = np.zeros(descriptor.DESCRIPTOR_WORDS, np.int64)
         tables = vocabulary.tables
         descriptor.describe(
-            self._descriptor, *automaton.arrays, automaton.accepting, live,
-            tables.nodes, tables.token_ids, tables.data, tables.offsets, self._stop_ids,
-            self._mask_offsets, self._mask_tokens, tables.max_token_length, vocabulary.size, tables.scratch,
+            words, *automaton.arrays, automaton.accepting, live,
+            tables.nodes, tables.token_ids, tables.data, tables.offsets, stop_ids,
+            mask_offsets, mask_tokens, tables.max_token_length, vocabulary.size, tables.scratch,
         )  # fmt: skip
-        self.num_words = (vocabulary.size + 31) // 32
-        self.scratch_row = np.empty(self.num_words, np.int32)  # for kernels that hold the interpreter lock
-        self._ready = ReadyMasks(READY_LIMIT, self._descriptor)
+        num_words = (vocabulary.size + 31) // 32
+        self._set(
+            automaton=automaton,
+            vocabulary=vocabulary,
+            mode="lazy" if masks is None else "eager",
+            prefix_space=prefix_space,
+            unreachable_values=unreachable_values,
+            num_words=num_words,
+            scratch_row=np.empty(num_words, np.int32),  # for kernels that hold the interpreter lock
+            descriptor_address=words.ctypes.data,
+            _compile_seconds=compile_seconds,
+            _live=live,
+            _mask_offsets=mask_offsets,
+            _mask_tokens=mask_tokens,
+            _stop_ids=stop_ids,
+            _descriptor=words,
+            _ready=ReadyMasks(READY_LIMIT, words),
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        options = {
+            "live": self._live,
+            "masks": None if self.mode == "lazy" else (self._mask_offsets, self._mask_tokens),
+            "prefix_space": self.prefix_space,
+            "unreachable_values": self.unreachable_values,
+            "compile_seconds": self._compile_seconds,
+        }
+        return _restored, (self.automaton, self.vocabulary, options)
+
+    def _check_state(self, state: int) -> None:
+        if isinstance(state, bool) or not isinstance(state, (int, np.integer)) or not 0 <= state < self.num_states:
+            raise TrieautoError(
+                f"state {shorten(state)} is not one of the {self.num_states:,} states of this constraint"
+            )
 
     def make_ready(self, state: int) -> None:
         """Make the mask of a state that has too many tokens to find or to set one by one at each step, and keep it."""
@@ -83,8 +124,9 @@ class Constraint:
 
     def content_tokens(self, state: int) -> npt.NDArray[np.int32]:
         """The tokens with bytes that are legal in a state, in the order of their bytes: int32."""
+        self._check_state(state)
         if self.mode == "eager":
-            return self._mask_tokens[self._mask_offsets[state] : self._mask_offsets[state + 1]]
+            return self._mask_tokens[self._mask_offsets[state] : self._mask_offsets[state + 1]].copy()
         automaton, tables = self.automaton, self.vocabulary.tables
         return state_tokens(*automaton.arrays, self._live, *tables.trie, state)  # type: ignore[no-any-return]
 
@@ -93,6 +135,7 @@ class Constraint:
 
         O(log K); where the vocabulary lacks bytes of the set, O(what lies below the state).
         """
+        self._check_state(state)
         values = self.automaton.values
         if values is None:
             return None
@@ -110,6 +153,7 @@ class Constraint:
 
         Both are empty where the vocabulary has every byte, and so everything can be spelled.
         """
+        self._check_state(state)
         if len(self._live) == 0:
             return EVERY_STATE, EVERY_STATE
         return spelled_from(self.automaton, self.vocabulary, self._live, state)
@@ -149,3 +193,7 @@ class Constraint:
 
     def __repr__(self) -> str:
         return f"<Constraint ({self.mode}) of {self.automaton!r} in {self.vocabulary!r}>"
+
+
+def _restored(automaton: Automaton, vocabulary: Vocabulary, options: dict[str, Any]) -> Constraint:
+    return Constraint(automaton, vocabulary, **options)

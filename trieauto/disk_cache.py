@@ -23,6 +23,7 @@ from .kernels.jit import cache_root, source_digest
 
 logger = logging.getLogger("trieauto")
 FORMAT = "trieauto arrays 1"
+MAX_FILES = 32  # each of up to some megabytes
 _DTYPES = {"uint8", "int32", "int64"}
 
 
@@ -65,9 +66,17 @@ def load(kind: str, key: str) -> dict[str, npt.NDArray[np.generic]] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
-        logger.warning("trieauto: the cache file %s is being rebuilt: %s", place, error)
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else error
+        logger.warning("trieauto: the cache file %s is being rebuilt: %s", place, reason)
         return None
     return arrays
+
+
+def _prune(directory: Path) -> None:
+    """Delete the files that were written longest ago, down to ``MAX_FILES``."""
+    files = sorted(directory.glob("*.bin"), key=lambda file: file.stat().st_mtime_ns)
+    for file in files[:-MAX_FILES]:
+        file.unlink(missing_ok=True)
 
 
 def save(kind: str, key: str, arrays: dict[str, npt.NDArray[np.generic]]) -> None:
@@ -93,6 +102,7 @@ def save(kind: str, key: str, arrays: dict[str, npt.NDArray[np.generic]]) -> Non
                 file.write(json.dumps(header).encode() + b"\n")
                 file.write(payload)
             os.replace(temporary, place)
+            _prune(place.parent)
         except OSError:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)

@@ -12,7 +12,7 @@ from .automaton import Automaton
 from .errors import UnsupportedError
 from .kernels.aho_corasick import all_tokens_by_aho_corasick, depth_of_trie
 from .kernels.walk import all_tokens, state_tokens
-from .packing import default_threads
+from .packing import MAX_THREADS, default_threads
 from .vocabulary import Vocabulary
 
 Method = Literal["walk", "aho_corasick"]
@@ -40,7 +40,7 @@ def eager_masks(
         automaton = extended
     tables = vocabulary.tables
     num_states = automaton.num_states
-    threads = default_threads(num_states) if threads is None else threads
+    threads = default_threads(num_states) if threads is None else min(threads, MAX_THREADS, num_states)
 
     def masks(span: tuple[int, int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         if method == "walk":

@@ -26,6 +26,9 @@ class UnreachableValueError(TrieautoError):
         super().__init__(message)
         self.values = values
 
+    def __reduce__(self) -> tuple[type[UnreachableValueError], tuple[str, list[str | bytes]]]:
+        return type(self), (str(self), self.values)
+
 
 class VocabularyError(TrieautoError):
     """A tokenizer or token list that does not make a usable vocabulary, or one that does not fit the model."""

@@ -41,19 +41,27 @@ class Matcher:
     forks and never changed.
     """
 
-    __slots__ = ("_history", "_length", "_record", "constraint")
+    __slots__ = ("_constraint", "_history", "_length", "_record")
 
     def __init__(self, constraint: Constraint) -> None:
-        self.constraint = constraint
+        if not isinstance(constraint, Constraint):
+            raise TrieautoError(f"a matcher is made by constraint.matcher(), not from {shorten(constraint)}")
+        self._constraint = constraint
         self._record = _new_record()
         self._history: _History = None
         self._length = 0
-        set_record(self._record, constraint._descriptor_address, constraint.automaton.start)
+        set_record(self._record, constraint.descriptor_address, constraint.automaton.start)
 
     def __del__(self) -> None:
         record = getattr(self, "_record", None)
         if record is not None:
+            del self._record  # whatever happens, a record is given back once
             _free_records.append(record)
+
+    @property
+    def constraint(self) -> Constraint:
+        """What this matcher follows."""
+        return self._constraint
 
     # Masks
 
@@ -70,19 +78,22 @@ class Matcher:
         """
         target = row_target(bitmask)
         if type(index) is not int:
-            index = operator.index(index)
-        while (state := fill_row(self._record, index, target.address)) != DONE:
-            if state == DOES_NOT_FIT:
-                raise _does_not_fit(target, index, self.constraint)
-            self.constraint.make_ready(state)
+            index = _integer(index, "a row")
+        try:
+            while (state := fill_row(self._record, index, target.address)) != DONE:
+                if state == DOES_NOT_FIT:
+                    raise _does_not_fit(target, index, self._constraint)
+                self._constraint.make_ready(state)
+        except OverflowError:
+            raise _does_not_fit(target, index, self._constraint) from None
 
     def allowed_token_ids(self) -> npt.NDArray[np.int32]:
         """The ids of all legal tokens, stop ids included: int32, ascending."""
         while True:
-            state, tokens = allowed_tokens(self._record, self.constraint.scratch_row)
+            state, tokens = allowed_tokens(self._record, self._constraint.scratch_row)
             if state == DONE:
                 return tokens  # type: ignore[no-any-return]
-            self.constraint.make_ready(state)
+            self._constraint.make_ready(state)
 
     # Tokens
 
@@ -97,7 +108,10 @@ class Matcher:
         """
         if type(token_id) is not int:
             token_id = self._check_id(token_id)
-        before = accept(self._record, token_id)
+        try:
+            before = accept(self._record, token_id)
+        except OverflowError:  # beyond 64 bits
+            before = REFUSED
         if before == REFUSED:
             self._check_id(token_id)
             return False
@@ -121,7 +135,11 @@ class Matcher:
         return self._follow(token_ids)[2]
 
     def _follow(self, token_ids: Iterable[int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]:
-        ids = [self._check_id(token_id) for token_id in token_ids]
+        try:
+            iterator = iter(token_ids)
+        except TypeError:
+            raise TokenNotAllowedError(f"token ids must be given as a list, not as {shorten(token_ids)}") from None
+        ids = [self._check_id(token_id) for token_id in iterator]
         tokens = np.array(ids, np.int64)
         states = np.empty(len(tokens) + 1, np.int64)
         return tokens, states, int(follow(self._record, tokens, states))
@@ -131,7 +149,7 @@ class Matcher:
             checked = operator.index(token_id)
         except TypeError:
             raise TokenNotAllowedError(f"token id {shorten(token_id)} is not an integer") from None
-        size = self.constraint.vocabulary.size
+        size = self._constraint.vocabulary.size
         if not 0 <= checked < size:
             raise TokenNotAllowedError(f"token id {checked:,} is outside the vocabulary of {size:,} ids")
         return checked
@@ -149,6 +167,7 @@ class Matcher:
         Raises:
             TrieautoError: a negative number, or more than were accepted.
         """
+        num_tokens = _integer(num_tokens, "the number of tokens to roll back")
         if not 0 <= num_tokens <= self._length:
             raise TrieautoError(f"cannot roll back {num_tokens} tokens: {self._length} have been accepted")
         if num_tokens == 0:
@@ -164,15 +183,25 @@ class Matcher:
         """Go back to before the first token."""
         self._history = None
         self._length = 0
-        set_state(self._record, self.constraint.automaton.start)
+        set_state(self._record, self._constraint.automaton.start)
 
     def fork(self) -> Matcher:
-        """An independent matcher in the same situation. O(1)."""
-        other = Matcher(self.constraint)
-        other._history = self._history
-        other._length = self._length
-        set_state(other._record, get_state(self._record))
-        return other
+        """An independent matcher in the same situation. O(1). Copying a matcher does the same."""
+        return _restored(self._constraint, self._history, self._length, get_state(self._record))
+
+    def __copy__(self) -> Matcher:
+        return self.fork()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Matcher:
+        return self.fork()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        states = []
+        history = self._history
+        while history is not None:
+            state, history = history
+            states.append(state)
+        return _unpickled, (self._constraint, states[::-1], get_state(self._record))
 
     # Where it stands
 
@@ -187,14 +216,17 @@ class Matcher:
         return bool(is_accepting(self._record)) and not has_continuation(self._record)
 
     def is_terminated(self) -> bool:
-        """Whether a stop token was accepted. From then on only stop tokens are legal, and change nothing."""
+        """Whether a stop token was accepted. From then on only stop tokens are legal, and change nothing.
+
+        A method, as in XGrammar, and not a property like the others.
+        """
         return bool(get_state(self._record) == TERMINATED)
 
     @property
     def value(self) -> str | bytes | None:
         """The set's value, as it was given, once no other is possible (even if not all of it is written yet), or once
         a stop token has settled it; ``None`` before that, and for anything but a set."""
-        values = self.constraint.automaton.values
+        values = self._constraint.automaton.values
         if values is None:
             return None
         state = get_state(self._record)
@@ -202,18 +234,21 @@ class Matcher:
             before = self._history
             while state == TERMINATED:
                 state, before = before  # type: ignore[misc]
-            return values[0] if state == self.constraint.automaton.start else values.ending_at(state)
-        return self.constraint.only_value(state)
+            return values[0] if state == self._constraint.automaton.start else values.ending_at(state)
+        return self._constraint.only_value(state)
 
     def jump_forward_string(self, limit: int = 4096) -> bytes:
         """The bytes, ``limit`` at most, that every continuation shares; none where the answer may end."""
+        limit = _integer(limit, "limit")
+        if not 0 <= limit < 2**63:
+            raise TrieautoError(f"limit must not be negative, nor larger than any memory, but is {limit}")
         if get_state(self._record) == TERMINATED:
             return b""
-        return bytes(forced_bytes(self._record, *self.constraint.spelled(get_state(self._record)), limit))
+        return bytes(forced_bytes(self._record, *self._constraint.spelled(get_state(self._record)), limit))
 
     def __repr__(self) -> str:
         where = "terminated" if self.is_terminated() else "complete" if self.is_complete else "open"
-        return f"<Matcher: {where} after {self._length} tokens, of {self.constraint!r}>"
+        return f"<Matcher: {where} after {self._length} tokens, of {self._constraint!r}>"
 
 
 def fill_next_token_bitmasks(
@@ -230,10 +265,13 @@ def fill_next_token_bitmasks(
         TrieautoError: a bitmask or indices that do not fit.
     """
     target = row_target(bitmask)
-    records = np.array([matcher._record for matcher in matchers], np.int64)
-    rows = _ALL_ROWS if indices is None else np.ascontiguousarray(indices, np.int64)
-    if indices is not None and rows.shape != records.shape:
-        raise TrieautoError(f"{len(records)} matchers but indices of shape {rows.shape}")
+    try:
+        records = np.array([matcher._record for matcher in matchers], np.int64)
+    except (AttributeError, TypeError):
+        raise TrieautoError(f"matchers must be a list of Matcher objects, not {shorten(matchers)}") from None
+    rows = _ALL_ROWS if indices is None else _checked_rows(indices, len(records))
+    if indices is None and len(records) > target.rows:
+        raise TrieautoError(f"{len(records)} matchers for a bitmask of {target.rows} rows")
     position = 0
     while (position := fill_rows(records, position, rows, target.address)) != DONE:
         if position <= DOES_NOT_FIT:
@@ -246,6 +284,37 @@ def fill_next_token_bitmasks(
 
 
 _ALL_ROWS = np.empty(0, np.int64)
+
+
+def _checked_rows(indices: object, count: int) -> npt.NDArray[np.int64]:
+    rows = np.asarray(indices)
+    if rows.dtype.kind not in "iu" and rows.size > 0:
+        raise TrieautoError(f"indices must be row numbers, not {shorten(indices)}")
+    if rows.shape != (count,):
+        raise TrieautoError(f"{count} matchers but indices of shape {rows.shape}")
+    return np.ascontiguousarray(rows, np.int64)
+
+
+def _integer(number: object, what: str) -> int:
+    try:
+        return operator.index(number)  # type: ignore[arg-type]
+    except TypeError:
+        raise TrieautoError(f"{what} must be an integer, not {shorten(number)}") from None
+
+
+def _restored(constraint: Constraint, history: _History, length: int, state: int) -> Matcher:
+    matcher = Matcher(constraint)
+    matcher._history = history
+    matcher._length = length
+    set_state(matcher._record, state)
+    return matcher
+
+
+def _unpickled(constraint: Constraint, states: list[int], state: int) -> Matcher:
+    history: _History = None
+    for earlier in states:
+        history = (earlier, history)
+    return _restored(constraint, history, len(states), state)
 
 
 def _does_not_fit(target: RowTarget, index: int, constraint: Constraint) -> TrieautoError:

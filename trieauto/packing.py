@@ -13,6 +13,7 @@ import numpy.typing as npt
 from .errors import TrieautoError, shorten
 from .kernels.strings import byte_offsets, common_prefixes, shared_prefix, sort_strings, split_by_rank
 
+MAX_THREADS = 64
 PARALLEL_COUNT = 20_000  # strings; below, starting threads costs more than they save
 
 
@@ -91,12 +92,14 @@ def _surrogate(value: str | bytes, position: int) -> TrieautoError:
 
 def default_threads(count: int) -> int:
     """How many threads to use on ``count`` strings: those this process may run on, eight at most."""
-    return 1 if count < PARALLEL_COUNT else min(8, len(os.sched_getaffinity(0)))
+    if count < PARALLEL_COUNT:
+        return 1
+    return min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
 def check_threads(threads: int | None) -> None:
     """Raise TrieautoError unless this is a number of threads, or ``None`` for the default."""
-    if threads is not None and not (isinstance(threads, int) and threads >= 1):
+    if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
         raise TrieautoError(f"threads must be at least 1, not {shorten(threads)}")
 
 
@@ -110,7 +113,7 @@ def sort_packed(
     """
     data, offsets = packed.data, packed.offsets
     count = len(packed)
-    threads = default_threads(count) if threads is None else threads
+    threads = default_threads(count) if threads is None else min(threads, MAX_THREADS, count)
     depth = shared_prefix(data, offsets)
     shared = np.empty(count, np.int64)
     if threads == 1:

@@ -20,6 +20,8 @@ from .kernels.token_trie import build_double_array
 from .kernels.trie import build_trie
 from .packing import PackedStrings, pack, sort_packed
 
+MIN_TOKENS_ON_DISK = 10_000
+
 _TRIE_ARRAYS = {"nodes": np.int32, "token_ids": np.int32}
 _AHO_CORASICK_ARRAYS = {"failures": np.int32, "outputs": np.int32, "lengths": np.int32}
 
@@ -48,10 +50,13 @@ class TokenTables:
         self.single_bytes[self.data[self.offsets[:-1][lengths == 1]]] = True
         self._lock = threading.Lock()
         self._aho_corasick: tuple[npt.NDArray[np.int32], ...] | None = None
-        stored = disk_cache.load("trie", digest)
+        # What is built in a few milliseconds is not worth a file.
+        self._is_kept = len(self.offsets) > MIN_TOKENS_ON_DISK
+        stored = disk_cache.load("trie", digest) if self._is_kept else None
         if stored is None or not self._is_sound_trie(stored):
             stored = self._build_trie()
-            disk_cache.save("trie", digest, stored)
+            if self._is_kept:
+                disk_cache.save("trie", digest, stored)
         self.nodes: npt.NDArray[np.int32] = stored["nodes"]  # type: ignore[assignment]
         self.token_ids: npt.NDArray[np.int32] = stored["token_ids"]  # type: ignore[assignment]
 
@@ -96,10 +101,11 @@ class TokenTables:
         """failures, outputs, lengths, each int32[S] (see ``kernels.aho_corasick``); built when first asked for."""
         with self._lock:
             if self._aho_corasick is None:
-                stored = disk_cache.load("aho-corasick", self.digest)
+                stored = disk_cache.load("aho-corasick", self.digest) if self._is_kept else None
                 if stored is None or not self._is_sound_aho_corasick(stored):
                     stored = dict(zip(_AHO_CORASICK_ARRAYS, build_aho_corasick(self.nodes), strict=True))
-                    disk_cache.save("aho-corasick", self.digest, stored)
+                    if self._is_kept:
+                        disk_cache.save("aho-corasick", self.digest, stored)
                 self._aho_corasick = tuple(stored[name] for name in _AHO_CORASICK_ARRAYS)  # type: ignore[misc]
             return self._aho_corasick  # type: ignore[return-value]
 

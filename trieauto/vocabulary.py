@@ -13,10 +13,13 @@ from typing import Any
 
 from . import sources
 from .errors import VocabularyError, shorten
+from .frozen import Frozen
 from .token_tables import TokenTables, token_tables
 
+MAX_SIZE = 2**24  # token ids; far beyond any model, and a bitmask row of 2 MB
 
-class Vocabulary:
+
+class Vocabulary(Frozen):
     """The bytes of every token id, the stop ids, and the width of the model's logits. Immutable, thread-safe.
 
     Made by one of the ``from_...`` constructors, once for each tokenizer: what is derived from the tokens is built
@@ -26,8 +29,15 @@ class Vocabulary:
         size: the width of the logits; ids from ``len(tokens)`` on are padding and never legal.
         stop_token_ids: ascending; the ids that end an answer.
         prefix_space: whether the tokenizer puts a space before the first word (SentencePiece's dummy prefix).
+        tables: what is built from the tokens' bytes.
         fingerprint: equal for equal vocabularies, in every process.
     """
+
+    size: int
+    stop_token_ids: tuple[int, ...]
+    prefix_space: bool
+    tables: TokenTables
+    fingerprint: str
 
     def __init__(
         self,
@@ -37,9 +47,9 @@ class Vocabulary:
         size: int | None = None,
         prefix_space: bool = False,
     ) -> None:
-        stop_ids = tuple(sorted({_checked_id(token_id) for token_id in stop_token_ids}))
-        contents = [token if type(token) is bytes else _checked_token(i, token) for i, token in enumerate(tokens)]
-        size = len(contents) if size is None else operator.index(size)
+        stop_ids = _checked_stop_ids(stop_token_ids)
+        contents = _checked_tokens(tokens)
+        size = len(contents) if size is None else _checked_size(size)
         if size < len(contents):
             raise VocabularyError(
                 f"the tokenizer has {len(contents):,} token ids but the model's logits are only {size:,} wide: "
@@ -53,13 +63,22 @@ class Vocabulary:
             if token_id < len(contents):
                 contents[token_id] = b""
         if not any(contents):
-            raise VocabularyError("no token of this vocabulary has any bytes: nothing could ever be generated")
-        self.size = size
-        self.stop_token_ids = stop_ids
-        self.prefix_space = prefix_space
-        self.tables: TokenTables = token_tables(contents)
-        digest = hashlib.blake2b(repr((self.tables.digest, stop_ids, size, prefix_space)).encode(), digest_size=16)
-        self.fingerprint = digest.hexdigest()
+            raise VocabularyError("no token but stop ids has any bytes: nothing could ever be generated")
+        if not isinstance(prefix_space, bool):
+            raise VocabularyError(f"prefix_space is {shorten(prefix_space)}; it must be True or False")
+        tables = token_tables(contents)
+        digest = hashlib.blake2b(repr((tables.digest, stop_ids, size, prefix_space)).encode(), digest_size=16)
+        self._set(
+            size=size,
+            stop_token_ids=stop_ids,
+            prefix_space=prefix_space,
+            tables=tables,
+            fingerprint=digest.hexdigest(),
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        options = {"stop_token_ids": self.stop_token_ids, "size": self.size, "prefix_space": self.prefix_space}
+        return _restored, (self.tokens, options)
 
     @classmethod
     def from_tokens(
@@ -123,7 +142,13 @@ class Vocabulary:
 
         The stop ids are those that the files beside it name, if they are not given.
         """
-        file = Path(path) / "tokenizer.json" if Path(path).is_dir() else Path(path)
+        if not isinstance(path, (str, os.PathLike)):
+            raise VocabularyError(f"from_file takes the path of a tokenizer.json, not {shorten(path)}")
+        file = Path(path)
+        if file.is_dir():
+            file = file / "tokenizer.json"
+            if not file.is_file():
+                raise VocabularyError(f"there is no tokenizer.json in {str(path)!r}")
         source = sources.from_tokenizer_json(file, None if stop_token_ids is None else [])
         return cls._from_source(source, stop_token_ids, size)
 
@@ -143,14 +168,44 @@ class Vocabulary:
         return f"<Vocabulary of {len(self.tables.offsets) - 1:,} tokens, size {self.size:,}, stop ids {stop_ids}>"
 
 
+def _restored(tokens: list[bytes | None], options: dict[str, Any]) -> Vocabulary:
+    return Vocabulary(tokens, **options)
+
+
+def _checked_stop_ids(stop_token_ids: Iterable[int]) -> tuple[int, ...]:
+    if isinstance(stop_token_ids, (str, bytes)) or not isinstance(stop_token_ids, Iterable):
+        raise VocabularyError(f"stop_token_ids must be a list of ids, not {shorten(stop_token_ids)}")
+    return tuple(sorted({_checked_id(token_id) for token_id in stop_token_ids}))
+
+
 def _checked_id(token_id: int) -> int:
     try:
         checked = operator.index(token_id)
     except TypeError:
-        raise VocabularyError(f"stop token id {shorten(token_id)} is not an integer") from None
+        checked = None
+    if checked is None or isinstance(token_id, bool):
+        raise VocabularyError(f"stop token id {shorten(token_id)} is not an integer")
     if checked < 0:
         raise VocabularyError(f"stop token id {checked} is negative")
     return checked
+
+
+def _checked_size(size: int) -> int:
+    try:
+        checked = operator.index(size)
+    except TypeError:
+        raise VocabularyError(f"size is {shorten(size)}; it must be the width of the model's logits") from None
+    if checked > MAX_SIZE:
+        raise VocabularyError(f"size is {checked:,}; at most {MAX_SIZE:,} token ids are supported")
+    return checked
+
+
+def _checked_tokens(tokens: Sequence[bytes | None]) -> list[bytes]:
+    if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Sequence):
+        raise VocabularyError(
+            f"tokens must be a list in which each place is the token's id, not of type {type(tokens).__name__}"
+        )
+    return [token if type(token) is bytes else _checked_token(i, token) for i, token in enumerate(tokens)]
 
 
 def _checked_token(token_id: int, token: object) -> bytes:

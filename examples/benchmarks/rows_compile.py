@@ -70,19 +70,19 @@ def _rank_forms(context: Context, peer: Engine, forms: list[Form], count: int) -
     failure = "" if forms else "given up"
     values = tool_names(count)
     for form in forms:
-        if count < CHILD_FROM:
+        if count >= CHILD_FROM:
+            try:
+                cost = attempt(first_mask_trial, context, peer.name, count, form)
+            except RuntimeError as error:  # refused, or the process died
+                failure = str(error)
+                continue
+            if isinstance(cost, str):
+                failure = cost
+                break
+            seconds[form] = cost.seconds
+        if count < CHILD_FROM or seconds[form] <= LONG:
             source, bitmask = form.source(values), peer.allocate(1)
             seconds[form] = min(peer.timed_first_mask(form, source, bitmask)[0] for _ in range(3))
-            continue
-        try:
-            cost = attempt(first_mask_trial, context, peer.name, count, form)
-        except RuntimeError as error:  # refused, or the process died
-            failure = str(error)
-            continue
-        if isinstance(cost, str):
-            failure = cost
-            break
-        seconds[form] = cost.seconds
     return sorted(seconds.items(), key=lambda item: item[1]), failure
 
 

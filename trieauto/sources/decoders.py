@@ -6,11 +6,12 @@ pieces at once; what a decoder does at the very start of a text (dropping the pr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from trieauto.errors import UnsupportedError
-from trieauto.sources.components import Component, unrolled
+from trieauto.sources.components import Component, space_mark, unrolled
 from trieauto.sources.pieces import byte_fallback, byte_level, literal
+from trieauto.sources.shapes import entry, not_a, scalar
 
 Spelling = Callable[[str], bytes]
 
@@ -23,6 +24,7 @@ def spelling_of(decoder: Component | None) -> Spelling:
             ``Replace`` of a text, ``ByteFallback``, ``Fuse``, ``Strip`` of the prefix space, and ``Sequence``.
 
     Raises:
+        ShapeError: a decoder that lacks what its type needs.
         UnsupportedError: any other decoder, or steps in an order in which the bytes of a piece would depend on its
             neighbours; the message names the step.
     """
@@ -31,7 +33,7 @@ def spelling_of(decoder: Component | None) -> Spelling:
     replacements: list[tuple[str, str]] = []
     read_bytes: Spelling = literal
     fused = False
-    for step in unrolled(decoder, "decoders"):
+    for step in unrolled(decoder, "decoder", "decoders"):
         kind = step["type"]
         if kind == "Fuse":
             fused = True
@@ -48,15 +50,16 @@ def spelling_of(decoder: Component | None) -> Spelling:
         elif kind == "ByteFallback":
             read_bytes = byte_fallback
         elif kind == "Metaspace":
-            replacements.append((step["replacement"], " "))
+            replacements.append((space_mark(step, "decoder"), " "))
         else:
-            replacements.append((_replaced_text(step), step["content"]))
+            replacements.append((_replaced_text(step), scalar(step, "decoder Replace", "content", str)))
     return _after_replacing(replacements, read_bytes)
 
 
 def _check_strip(step: Component, fused: bool) -> None:
     """Only dropping one space from the start of the whole text leaves the bytes of the tokens alone."""
-    content, start, stop = step["content"], step["start"], step["stop"]
+    content = scalar(step, "decoder Strip", "content", str)
+    start, stop = (scalar(step, "decoder Strip", name, int) for name in ("start", "stop"))
     if (start, stop) != (0, 0) and not (fused and content == " " and (start, stop) == (1, 0)):
         where = "the text" if fused else "every token"
         raise UnsupportedError(
@@ -65,10 +68,12 @@ def _check_strip(step: Component, fused: bool) -> None:
 
 
 def _replaced_text(step: Component) -> str:
-    text = step["pattern"].get("String")
-    if not text:
-        raise UnsupportedError(f"decoder Replace of the pattern {step['pattern']!r}: only a text can be replaced")
-    return str(text)
+    pattern = entry(step, "decoder Replace", "pattern")
+    if not isinstance(pattern, Mapping):
+        raise not_a("an object", "pattern of decoder Replace", pattern)
+    if not pattern.get("String"):
+        raise UnsupportedError(f"decoder Replace of the pattern {pattern!r}: only a text can be replaced")
+    return scalar(pattern, "pattern of decoder Replace", "String", str)
 
 
 def _after_replacing(replacements: list[tuple[str, str]], read_bytes: Spelling) -> Spelling:

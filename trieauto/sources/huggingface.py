@@ -7,11 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from trieauto.errors import UnsupportedError, VocabularyError
+from trieauto.sources.document import Document
+from trieauto.sources.kinds import HUGGINGFACE_BACKEND, HUGGINGFACE_SLOW, offers, wrong_kind
 from trieauto.sources.mistral_common import from_mistral_common
 from trieauto.sources.pieces import ByteAlphabet, literal, space_marked
 from trieauto.sources.sentencepiece import piece_bytes
 from trieauto.sources.source import TokenSource, make_token_source, size_for
-from trieauto.sources.tokenizer_json import Document, read_document
+from trieauto.sources.tokenizer_json import read_document
 
 # What slow tokenizers are asked to tokenize, to see that their pieces spell it and whether a space comes before it.
 _PROBE = "a a"
@@ -34,10 +36,10 @@ def from_huggingface(tokenizer: Any) -> TokenSource:
     """
     stop_ids = _stop_ids(tokenizer)
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
-    if all(hasattr(backend, name) for name in ("get_added_tokens_decoder", "model", "decoder")):
+    if offers(backend, HUGGINGFACE_BACKEND):
         return read_document(_document(backend), stop_ids)
     inner = getattr(tokenizer, "tokenizer", None)
-    if hasattr(inner, "instruct_tokenizer"):
+    if offers(inner, ("instruct_tokenizer",)):
         source = from_mistral_common(inner)
         return make_token_source(source.tokens, [*source.stop_token_ids, *stop_ids], source.prefix_space)
     return _from_slow(tokenizer, stop_ids)
@@ -86,8 +88,8 @@ def _state(role: str, component: Any) -> Document | None:
 
 
 def _from_slow(tokenizer: Any, stop_ids: list[int]) -> TokenSource:
-    if not all(hasattr(tokenizer, name) for name in ("get_vocab", "vocab_size", "tokenize", "added_tokens_decoder")):
-        raise VocabularyError(f"{type(tokenizer).__name__} is no Hugging Face tokenizer")
+    if not offers(tokenizer, HUGGINGFACE_SLOW):
+        raise wrong_kind(tokenizer, "a Hugging Face tokenizer")
     vocab = tokenizer.get_vocab()
     added = tokenizer.added_tokens_decoder
     spelling = _slow_spelling(tokenizer, vocab)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from trieauto.sources.kinds import MISTRAL_INNER, SENTENCEPIECE, TIKTOKEN, offers, wrong_kind
 from trieauto.sources.sentencepiece import from_sentencepiece
 from trieauto.sources.source import TokenSource, make_token_source
 from trieauto.sources.tiktoken import from_tiktoken
@@ -14,15 +15,20 @@ def from_mistral_common(tokenizer: Any) -> TokenSource:
 
     A tekken id is a tiktoken rank behind the special tokens, which take the first ids. The stop token is ``</s>``.
 
-    Raises: as ``from_tiktoken`` and ``from_sentencepiece``.
+    Raises:
+        VocabularyError: something else.
+        UnsupportedError: as ``from_sentencepiece``.
     """
-    if hasattr(tokenizer, "instruct_tokenizer"):
-        tokenizer = tokenizer.instruct_tokenizer.tokenizer
-    model = tokenizer._model
-    if not hasattr(model, "token_byte_values"):
+    inner = tokenizer
+    if offers(tokenizer, ("instruct_tokenizer",)):
+        inner = getattr(tokenizer.instruct_tokenizer, "tokenizer", None)
+    model = inner._model if offers(inner, MISTRAL_INNER) else None
+    if offers(model, SENTENCEPIECE):
         source = from_sentencepiece(model)
-        return make_token_source(source.tokens, [tokenizer.eos_id], source.prefix_space)
+        return make_token_source(source.tokens, [inner.eos_id], source.prefix_space)
+    if not offers(model, TIKTOKEN):
+        raise wrong_kind(tokenizer, "a tokenizer of mistral-common, such as a MistralTokenizer")
     # The ranks of the encoding end where the vocabulary is cut off, so ids beyond n_words do not arise.
-    tokens: list[bytes | None] = [None] * tokenizer.num_special_tokens
+    tokens: list[bytes | None] = [None] * inner.num_special_tokens
     tokens += from_tiktoken(model, stop_token_ids=[]).tokens
-    return make_token_source(tokens, [tokenizer.eos_id], prefix_space=False)
+    return make_token_source(tokens, [inner.eos_id], prefix_space=False)

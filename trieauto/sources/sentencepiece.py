@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from trieauto.errors import UnsupportedError
+from trieauto.sources.kinds import SENTENCEPIECE, offers, wrong_kind
 from trieauto.sources.pieces import BYTE_PIECES, SPACE_MARK, space_marked
 from trieauto.sources.source import TokenSource, make_token_source
 
@@ -19,8 +20,10 @@ def from_sentencepiece(processor: Any) -> TokenSource:
 
     Raises:
         UnsupportedError: a model that rewrites the text when decoding, or puts its dummy space after the last word.
-        VocabularyError: a model without one piece that has bytes.
+        VocabularyError: something else than a processor, or a model without one piece that has bytes.
     """
+    if not offers(processor, SENTENCEPIECE):
+        raise wrong_kind(processor, "a sentencepiece.SentencePieceProcessor")
     stop_ids = [processor.eos_id()] if processor.eos_id() >= 0 else []
     return make_token_source(piece_bytes(processor), stop_ids, _prefix_space(processor))
 

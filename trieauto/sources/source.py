@@ -7,7 +7,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import SupportsIndex
 
-from trieauto.errors import VocabularyError
+from trieauto.errors import VocabularyError, shorten
+
+
+# Beyond every vocabulary there is: an id that is larger comes from a broken file, and a table for it would fill memory.
+_MOST_IDS = 2**24
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ def make_token_source(
     Raises:
         VocabularyError: a stop id that is no integer or outside the tokenizer, or not one token that has bytes.
     """
+    if not isinstance(stop_token_ids, Iterable):
+        raise VocabularyError(f"stop token ids must be several ids, not {shorten(stop_token_ids)}")
     stop_ids = tuple(dict.fromkeys(map(_stop_id, stop_token_ids)))
     for token_id in stop_ids:
         if not 0 <= token_id < len(tokens):
@@ -52,7 +58,7 @@ def size_for(token_ids: Collection[int]) -> int:
     """The number of ids that a vocabulary with these ids has: one more than the largest of them.
 
     Raises:
-        VocabularyError: no ids at all, or one that is no integer or negative.
+        VocabularyError: no ids at all, or one that is no integer, negative, or 2**24 and more.
     """
     strange = set(map(type, token_ids)) - {int}
     if strange:
@@ -61,6 +67,8 @@ def size_for(token_ids: Collection[int]) -> int:
         raise VocabularyError("the tokenizer has no tokens")
     if min(token_ids) < 0:
         raise VocabularyError(f"token id {min(token_ids)} is negative")
+    if max(token_ids) >= _MOST_IDS:
+        raise VocabularyError(f"token id {max(token_ids)} is too large: a vocabulary has at most {_MOST_IDS:,} ids")
     return max(token_ids) + 1
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from trieauto.errors import UnsupportedError, VocabularyError, shorten
-from trieauto.sources.components import unrolled
+from trieauto.sources.components import Component, space_mark, unrolled
 from trieauto.sources.decoders import Spelling, spelling_of
+from trieauto.sources.document import Document, checked_document, load_document, read_object
 from trieauto.sources.pieces import BYTE_PIECES, literal
+from trieauto.sources.shapes import ShapeError, scalar
 from trieauto.sources.source import TokenSource, make_token_source, size_for
-
-Document = Mapping[str, Any]
 
 
 def from_tokenizer_json(
@@ -34,14 +32,17 @@ def from_tokenizer_json(
             added token with another id than the ``tokenizers`` library gives it (which numbers them anew).
         UnsupportedError: a decoder or model under which a token has no bytes of its own; the message names it.
     """
-    document, directory = _load(source)
-    if stop_tokens is None:
-        stop_tokens = _stop_tokens_beside(directory) if directory is not None else ()
+    document, path = load_document(source)
     try:
+        document = checked_document(document)
+        if stop_tokens is None:
+            stop_tokens = _stop_tokens_beside(path.parent) if path is not None else ()
         _check_numbering(document)
         return read_document(document, _resolve(document, stop_tokens))
-    except KeyError as error:
-        raise VocabularyError(f"not a tokenizer.json: it lacks the entry {error}") from error
+    except (ShapeError, RecursionError) as error:
+        subject = f"{path} is " if path is not None else ""
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise VocabularyError(f"{subject}not a tokenizer.json: {reason}") from error
 
 
 def read_document(document: Document, stop_token_ids: Iterable[int]) -> TokenSource:
@@ -111,20 +112,26 @@ def _prefix_space(document: Document, spelling: Spelling) -> bool:
         UnsupportedError: one of them writes spaces in a way that the decoder does not read back.
     """
     prefix_space = False
-    for step in unrolled(document["normalizer"], "normalizers"):
+    for step in unrolled(document["normalizer"], "normalizer", "normalizers"):
         if step["type"] == "Prepend":
-            _check_space(f"normalizer Prepend of {step['prepend']!r}", step["prepend"], spelling)
+            prepended = scalar(step, "normalizer Prepend", "prepend", str)
+            _check_space(f"normalizer Prepend of {prepended!r}", prepended, spelling)
             prefix_space = True
-    for step in unrolled(document["pre_tokenizer"], "pretokenizers"):
+    for step in unrolled(document["pre_tokenizer"], "pre_tokenizer", "pretokenizers"):
         if step["type"] == "Metaspace":
-            _check_space("pre-tokenizer Metaspace", step["replacement"], spelling)
-            # Files older than prepend_scheme have add_prefix_space in its place.
-            scheme = step.get("prepend_scheme") or ("always" if step["add_prefix_space"] else "never")
-            prefix_space |= scheme != "never"
+            _check_space("pre-tokenizer Metaspace", space_mark(step, "pre-tokenizer"), spelling)
+            prefix_space |= _marks_the_first_word(step)
         elif step["type"] == "ByteLevel":
             _check_space("pre-tokenizer ByteLevel", "\u0120", spelling)
-            prefix_space |= step["add_prefix_space"]
+            prefix_space |= scalar(step, "pre-tokenizer ByteLevel", "add_prefix_space", bool)
     return prefix_space
+
+
+def _marks_the_first_word(metaspace: Component) -> bool:
+    # Files older than prepend_scheme have add_prefix_space in its place.
+    if metaspace.get("prepend_scheme") is None:
+        return scalar(metaspace, "pre-tokenizer Metaspace", "add_prefix_space", bool)
+    return scalar(metaspace, "pre-tokenizer Metaspace", "prepend_scheme", str) != "never"
 
 
 def _check_space(writer: str, written: str, spelling: Spelling) -> None:
@@ -154,6 +161,8 @@ def _resolve(document: Document, stop_tokens: Iterable[str | int]) -> list[int]:
     """The ids of stop tokens given by id or by text."""
     if isinstance(stop_tokens, str):
         raise VocabularyError(f"stop_tokens must be several tokens, not the one text {stop_tokens!r}")
+    if not isinstance(stop_tokens, Iterable):
+        raise VocabularyError(f"stop_tokens must be several tokens, not {shorten(stop_tokens)}")
     by_text = dict(_pieces(document["model"])) | {token["content"]: token["id"] for token in document["added_tokens"]}
     ids = []
     for token in stop_tokens:
@@ -163,50 +172,23 @@ def _resolve(document: Document, stop_tokens: Iterable[str | int]) -> list[int]:
     return ids
 
 
-def _load(source: str | os.PathLike[str] | Document) -> tuple[Document, Path | None]:
-    """The parsed document, and the directory it came from."""
-    if isinstance(source, Mapping):
-        document, directory = source, None
-    elif isinstance(source, str) and source.lstrip().startswith("{"):
-        document, directory = _parse(source, "the text"), None
-    else:
-        path = Path(source)
-        document, directory = _parse(_read(path), str(path)), path.parent
-    model = document.get("model")
-    if not isinstance(model, Mapping) or "vocab" not in model:
-        raise VocabularyError(f"not a tokenizer.json: no model with a vocab in it, but {', '.join(map(str, document))}")
-    # The library writes these entries always, but reads files without them.
-    return {"added_tokens": [], "normalizer": None, "pre_tokenizer": None, "decoder": None, **document}, directory
-
-
 def _stop_tokens_beside(directory: Path) -> list[str | int]:
     """The stop tokens that the other files of a model's directory name, as Hugging Face models have them."""
     stop_tokens: list[str | int] = []
     generation = _read_config(directory / "generation_config.json").get("eos_token_id")
     if generation is not None:
         stop_tokens.extend(generation if isinstance(generation, list) else [generation])
-    config = _read_config(directory / "tokenizer_config.json")
-    named = [config[name] for name in ("eos_token", "eot_token") if config.get(name) is not None]
-    stop_tokens.extend(token["content"] if isinstance(token, Mapping) else token for token in named)
+    path = directory / "tokenizer_config.json"
+    config = _read_config(path)
+    for name in ("eos_token", "eot_token"):
+        token = config.get(name)
+        text = token.get("content") if isinstance(token, Mapping) else token
+        if isinstance(text, str):
+            stop_tokens.append(text)
+        elif token is not None:
+            raise VocabularyError(f"{path}: {name} must be a text or an object with a content, not {shorten(token)}")
     return stop_tokens
 
 
 def _read_config(path: Path) -> Document:
-    return _parse(_read(path), str(path)) if path.exists() else {}
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise VocabularyError(f"cannot read {str(path)!r}: {error}") from error
-
-
-def _parse(text: str, origin: str) -> Document:
-    try:
-        document = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise VocabularyError(f"{origin} is no JSON: {error}") from error
-    if not isinstance(document, Mapping):
-        raise VocabularyError(f"{origin} holds no JSON object")
-    return document
+    return read_object(path) if path.exists() else {}
