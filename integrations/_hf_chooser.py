@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -15,8 +16,9 @@ from transformers import LogitsProcessorList, PreTrainedModel, PreTrainedTokeniz
 
 import trieauto
 from trieauto import Automaton, Constraint, Vocabulary
-from trieauto.errors import TrieautoError, UnsupportedError, VocabularyError, shorten
+from trieauto.errors import TrieautoError, UnsupportedError, VocabularyError
 
+from ._hf_messages import shown
 from ._hf_options import NEUTRAL, checked, drafts
 from ._hf_processor import ConstraintLogitsProcessor
 from ._hf_prompts import Prompt, encode, pad
@@ -32,7 +34,7 @@ class Choice:
         value: the chosen value, as it was given.
         log_probability: natural logarithm of the probability that the model itself gives to ``token_ids`` after the
             prompt: the sum of its unmasked log-softmax. Text that only one value has, and the stop token, are not
-            counted.
+            counted. NaN if the model's scores are.
         token_ids: the ids that the model had to choose. They spell the value, or the part of it that tells it from
             all other values; without the stop token.
         num_forward_passes: how often the model ran until this value was determined; with beams, until the search was
@@ -66,7 +68,8 @@ class Chooser:
             ``logits_processor=[…]`` (applied before the constraint), ``assistant_model=…`` and so on.
 
     Raises:
-        TrieautoError: what compiling raises (an empty set, a value that the vocabulary cannot spell, …).
+        TrieautoError: no tokenizer, no set, or what compiling raises (an empty set, a value that the vocabulary cannot
+            spell, …).
         VocabularyError: a tokenizer, or a constraint, that does not fit the model.
         UnsupportedError: a model that does not generate, or an argument that would break the constraint.
 
@@ -77,11 +80,14 @@ class Chooser:
         self,
         model: PreTrainedModel,
         tokenizer: PreTrainedTokenizerBase,
+        # generate has an argument named tokenizer, which is among those to be refused with a reason.
         values: Iterable[str | bytes] | Automaton | Constraint,
         **generate_arguments: Any,
     ) -> None:
         if not (isinstance(model, PreTrainedModel) and model.can_generate()):
             raise UnsupportedError(f"{type(model).__name__} cannot generate: load the model with a language-model head")
+        if not isinstance(tokenizer, PreTrainedTokenizerBase):
+            raise TrieautoError(f"expected the model's tokenizer, of transformers, not {shown(tokenizer)}")
         self._arguments = checked(generate_arguments)
         self._processors = list(self._arguments.pop("logits_processor", None) or [])
         self._model = model
@@ -97,11 +103,14 @@ class Chooser:
         self._max_new_tokens = _most_tokens(self.constraint)
         self._decoder_prompt = _decoder_prompt(model) if model.config.is_encoder_decoder else None
 
+    def __repr__(self) -> str:
+        return f"<Chooser: {type(self._model).__name__} with {self.constraint!r}>"
+
     def __call__(self, prompt: Prompt) -> Choice:
         """The value for one prompt: plain text, or chat messages (the tokenizer's chat template is applied).
 
         Raises:
-            UnsupportedError: an empty prompt, or neither text nor chat messages.
+            UnsupportedError: an empty prompt, neither text nor chat messages, or what the chat template refuses.
         """
         return self._choose([prompt])[0]
 
@@ -119,20 +128,29 @@ class Chooser:
         Raises:
             UnsupportedError: one prompt instead of many, a ``batch_size`` below 1, or above 1 with an assistant model
                 or prompt lookup; and for each prompt as when called with it.
+            TrieautoError: ``prompts`` that cannot be iterated over, a ``batch_size`` that is no integer.
         """
         if isinstance(prompts, (str, bytes, Mapping)) or _is_one_chat(prompts):
-            raise UnsupportedError(f"map takes many prompts, but got one: {shorten(prompts)}")
+            raise UnsupportedError(f"map takes many prompts, but got one: {shown(prompts)}")
+        try:
+            remaining = iter(prompts)
+        except TypeError:
+            raise TrieautoError(f"map takes many prompts, not {shown(prompts)}") from None
+        try:
+            size = operator.index(batch_size)
+        except TypeError:
+            size = None
+        if size is None or isinstance(batch_size, bool):
+            raise TrieautoError(f"batch_size must be an integer, not {shown(batch_size)}")
         if batch_size < 1:
             raise UnsupportedError(f"batch_size must be at least 1, but is {batch_size}")
         if batch_size > 1 and drafts(self._arguments):
             raise UnsupportedError(
                 f"drafted tokens (assistant model, prompt lookup) need batch_size=1, not {batch_size}"
             )
-        return self._map(prompts, batch_size, progress)
+        return self._map(remaining, len(prompts) if isinstance(prompts, Sized) else None, size, progress)
 
-    def _map(self, prompts: Iterable[Prompt], batch_size: int, progress: bool) -> Iterator[Choice]:
-        total = len(prompts) if isinstance(prompts, Sized) else None
-        remaining = iter(prompts)
+    def _map(self, remaining: Iterator[Prompt], total: int | None, batch_size: int, progress: bool) -> Iterator[Choice]:
         with tqdm(total=total, unit="prompt", disable=not progress) as bar:
             while batch := list(itertools.islice(remaining, batch_size)):
                 for choice in self._choose(batch):
@@ -191,7 +209,7 @@ class Chooser:
                 if value is None:
                     break
                 return value, generated[: length - matcher.is_terminated()], length
-        raise TrieautoError(f"the model's answer {generated} is no value of the set: are its logits numbers?")
+        raise TrieautoError(f"the model's answer {shown(generated)} is no value of the set")
 
 
 def _constraint(
@@ -218,7 +236,12 @@ def _constraint(
     stop_token_ids = {*model_stop_token_ids, tokenizer.eos_token_id} - {None}
     vocabulary = Vocabulary.from_tokenizer(tokenizer, size=num_logits, stop_token_ids=stop_token_ids or None)
     automaton = values if isinstance(values, Automaton) else trieauto.choices(values)
-    return trieauto.compile(automaton, vocabulary)
+    try:
+        return trieauto.compile(automaton, vocabulary)
+    except UnsupportedError as error:
+        if "prefix_space" not in str(error):
+            raise
+        raise UnsupportedError(f"{error}, and pass a Constraint compiled that way to Chooser") from None
 
 
 def _model_stop_token_ids(model: PreTrainedModel) -> list[int]:
@@ -241,7 +264,7 @@ def _decoder_prompt(model: PreTrainedModel) -> torch.Tensor:
     config = model.generation_config
     start = config.decoder_start_token_id if config.decoder_start_token_id is not None else config.bos_token_id
     if not isinstance(start, int):
-        raise UnsupportedError(f"the model's decoder_start_token_id must be one id, not {start!r}")
+        raise UnsupportedError(f"the model's decoder_start_token_id must be one id, not {shown(start)}")
     ids = [start] if config.forced_bos_token_id is None else [start, config.forced_bos_token_id]
     return torch.tensor([ids], dtype=torch.long, device=model.device)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from trieauto.errors import UnsupportedError
+from trieauto.errors import TrieautoError, UnsupportedError
+
+from ._hf_messages import shown
 
 _REFUSED_BECAUSE = {
     "each call brings its own prompt": (
@@ -64,13 +66,26 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         UnsupportedError: one of them would break the constraint, or is the Chooser's own to set.
+        TrieautoError: ``logits_processor`` is not a list of processors.
     """
-    for name, value in options.items():
+    # A tokenizer comes along with stop_strings: the reason against those says more.
+    for name in sorted(options, key=lambda name: name == "tokenizer"):
         if name in _REASONS:
-            raise UnsupportedError(f"{name}={value!r} cannot be combined with a constraint: {_REASONS[name]}")
+            raise UnsupportedError(
+                f"{name}={shown(options[name])} cannot be combined with a constraint: {_REASONS[name]}"
+            )
     if options.get("cache_implementation") == "paged":
         raise UnsupportedError("cache_implementation='paged' ignores stopping criteria, so no answer would end")
-    return dict(options)
+    processors = options.get("logits_processor")
+    if processors is None:
+        return dict(options)
+    if not isinstance(processors, Iterable):
+        raise TrieautoError(f"logits_processor must be a list of logits processors, not {shown(processors)}")
+    processors = list(processors)
+    for processor in processors:
+        if not callable(processor):
+            raise TrieautoError(f"logits_processor must hold logits processors, not {shown(processor)}")
+    return {**options, "logits_processor": processors}
 
 
 def drafts(options: Mapping[str, Any]) -> bool:

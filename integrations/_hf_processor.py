@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import cast
 
 import numpy as np
 import torch
 from transformers import LogitsProcessor
 
-from trieauto import Constraint
+from trieauto import Automaton, Constraint
 from trieauto.errors import TrieautoError, VocabularyError
 
+from ._hf_messages import shown
 from ._hf_rows import Row, RowTracker
 
 UNSCORED = -1e4
-"""Score of an allowed token that came in as -inf and must be chosen from all the same. Finite in every dtype, after a
-temperature too, and far below any real score, so that a beam that needed it loses against one that did not."""
+"""Score of an allowed token that came in as -inf or NaN and must be chosen from all the same. Finite in every dtype,
+after a temperature too, and far below any real score, so that a beam that needed it loses against one that did not."""
 
 
 class ConstraintWarning(UserWarning):
-    """What reached the processor contradicts the constraint; the answer still follows the constraint."""
+    """What reached the processor contradicts the constraint, or is no number; the answer still follows the constraint.
+
+    Or a prompt was taken for an answer: then there is none.
+    """
 
 
 class ConstraintLogitsProcessor(LogitsProcessor):
@@ -39,13 +44,15 @@ class ConstraintLogitsProcessor(LogitsProcessor):
     The answer begins after ``prompt_length`` ids of ``input_ids``. For a decoder that is the padded length of the
     prompts, ``input_ids.shape[1]``; for an encoder-decoder model the length of ``decoder_input_ids``: 1 for the start
     token that ``generate`` supplies (a model with ``forced_bos_token_id`` needs it passed in ``decoder_input_ids``).
-    Prompts of another length in the next call need ``begin(prompt_length)`` first.
+    Prompts of another length in the next call need ``begin(prompt_length)`` first. Where rows begin with what is no
+    answer, a ``ConstraintWarning`` says so.
 
     - A row that is finished or has left the language may only stop.
     - Ids beyond the vocabulary (padded logits) are never allowed.
     - A row whose scores are all -inf gets an allowed token all the same. Where only the allowed ones are, another
       processor contradicts the constraint: the answer follows the constraint, and a ``ConstraintWarning`` (one for
       each ``begin``) says what was forbidden or forced.
+    - Scores of NaN count as -inf, with a ``ConstraintWarning`` (one for each ``begin``).
     - To end a row at the stop token, ``generate`` must know it: ``eos_token_id=list(vocabulary.stop_token_ids)``.
 
     Args:
@@ -57,7 +64,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         VocabularyError: the constraints have different vocabularies; when called, the model's logits are narrower
             than the vocabulary (before anything is generated).
         TrieautoError: no constraint, or a bad ``prompt_length``; when called, no ``prompt_length`` was given, the ids
-            are shorter than it, or the batch does not divide among the constraints.
+            are shorter than it, the batch does not divide among the constraints, or ids and scores are not tensors of
+            integers and floats with the same rows.
 
     A step costs one mask and one move of a matcher for each row, and a new tensor for the scores.
     """
@@ -65,21 +73,29 @@ class ConstraintLogitsProcessor(LogitsProcessor):
     supports_continuous_batching = False
 
     def __init__(self, constraint: Constraint | Sequence[Constraint], prompt_length: int | None = None) -> None:
-        constraints = [constraint] if isinstance(constraint, Constraint) else list(constraint)
+        is_one = not isinstance(constraint, Iterable) or isinstance(constraint, (str, bytes))
+        constraints = [cast(Constraint, constraint)] if is_one else list(cast(Iterable[Constraint], constraint))
         if not constraints:
             raise TrieautoError("no constraint was given: pass one, or one for each prompt")
         for other in constraints:
             if not isinstance(other, Constraint):
-                raise TrieautoError(f"expected a compiled Constraint, not {type(other).__name__}: see trieauto.compile")
+                hint = ": compile it with trieauto.compile" if isinstance(other, Automaton) else ""
+                raise TrieautoError(f"expected a Constraint, or one for each prompt, not {type(other).__name__}{hint}")
             if other.vocabulary.fingerprint != constraints[0].vocabulary.fingerprint:
                 raise VocabularyError("the constraints of one batch must be compiled for the same vocabulary")
         self.vocabulary = constraints[0].vocabulary
         self._tracker = RowTracker(constraints)
         self._stop_ids = np.array(self.vocabulary.stop_token_ids, dtype=np.int32)
+        self._num_constraints = len(constraints)
         self._has_warned = False
+        self._has_warned_of_nan = False
         self._prompt_length: int | None = None
         if prompt_length is not None:
             self.begin(prompt_length)
+
+    def __repr__(self) -> str:
+        count = "1 constraint" if self._num_constraints == 1 else f"{self._num_constraints} constraints"
+        return f"<ConstraintLogitsProcessor: prompt_length={self._prompt_length}, {count} in {self.vocabulary!r}>"
 
     def begin(self, prompt_length: int) -> None:
         """Say where the answers of the next generation loop begin, and forget the rows of the last one.
@@ -90,15 +106,19 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         try:
             length = operator.index(prompt_length)
         except TypeError:
-            raise TrieautoError(f"prompt_length must be an integer, not {prompt_length!r}") from None
+            length = None
+        if length is None or isinstance(prompt_length, bool):
+            raise TrieautoError(f"prompt_length must be an integer, not {shown(prompt_length)}")
         if length < 0:
             raise TrieautoError(f"prompt_length must not be negative, but is {length}")
         self._prompt_length = length
         self._has_warned = False
+        self._has_warned_of_nan = False
         self._tracker.forget()
 
     def rows(self, input_ids: torch.LongTensor) -> list[Row]:
-        """Where each row of ``input_ids`` (rows × ids, prompt included) stands. Raises as a call does."""
+        """Where each row of ``input_ids`` (rows × ids, prompt included) stands. Raises and warns as a call does."""
+        _check_tensor("input_ids", input_ids, is_float=False)
         if self._prompt_length is None:
             raise TrieautoError("where does the prompt end? Give prompt_length, or call begin(prompt_length) first")
         if input_ids.shape[1] < self._prompt_length:
@@ -106,29 +126,39 @@ class ConstraintLogitsProcessor(LogitsProcessor):
                 f"the rows have {input_ids.shape[1]} ids, fewer than prompt_length={self._prompt_length}: call "
                 "begin(prompt_length) before prompts of another length (encoder-decoder models: decoder_input_ids)"
             )
-        return self._tracker.rows(input_ids[:, self._prompt_length :].cpu().numpy())
+        rows = self._tracker.rows(input_ids[:, self._prompt_length :].cpu().numpy())
+        if self._tracker.has_strays:
+            warnings.warn(
+                f"what follows the first {self._prompt_length} ids is no answer of the constraint: if it belongs to "
+                "the prompt, call begin(prompt_length) before each generate",
+                ConstraintWarning,
+                stacklevel=3,
+            )
+        return rows
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
         """The scores (rows × logits, any float dtype) with -inf wherever a token is not allowed, in a new tensor."""
+        _check_tensor("scores", scores, is_float=True)
         if scores.shape[1] < self.vocabulary.size:
             raise VocabularyError(
                 f"the model has {scores.shape[1]:,} logits, fewer than the {self.vocabulary.size:,} ids of the "
                 "vocabulary: was the constraint compiled for another model?"
             )
-        is_first = self._tracker.is_fresh
+        _check_tensor("input_ids", input_ids, is_float=False)
+        if len(scores) != len(input_ids):
+            raise TrieautoError(f"scores have {len(scores)} rows, but input_ids have {len(input_ids)}")
         rows = self.rows(input_ids)
-        if is_first and any(row.is_outside for row in rows):
-            warnings.warn(
-                f"what follows the first {self._prompt_length} ids is no answer of the constraint: if it belongs to "
-                "the prompt, call begin(prompt_length) before each generate",
-                ConstraintWarning,
-                stacklevel=2,
-            )
         allowed = [self._stop_ids if row.is_outside else row.matcher.allowed_token_ids() for row in rows]
         row_of = torch.from_numpy(np.repeat(np.arange(len(rows)), [len(ids) for ids in allowed])).to(scores.device)
         id_of = torch.from_numpy(np.concatenate(allowed).astype(np.int64)).to(scores.device)
         # Copying the allowed scores into a new tensor is many times faster than blanking out all the others.
         kept = scores[row_of, id_of]
+        is_nan = kept.isnan()
+        has_nan = torch.zeros_like(scores[:, 0], dtype=torch.bool)
+        has_nan[row_of[is_nan]] = True
+        if has_nan.any():
+            kept = kept.masked_fill(is_nan, -torch.inf)
+            self._warn_of_nan(rows, has_nan.nonzero().flatten().tolist())
         masked = torch.full_like(scores, -torch.inf)
         masked[row_of, id_of] = kept
         best = torch.full_like(scores[:, 0], -torch.inf).scatter_reduce(0, row_of, kept, "amax")
@@ -136,8 +166,20 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         if starved.any():
             masked[row_of, id_of] = kept.masked_fill(starved[row_of], UNSCORED)
             if not self._has_warned:
-                self._explain(rows, scores, starved)
+                self._explain(rows, scores, starved & ~has_nan)
         return masked  # type: ignore[return-value]
+
+    def _warn_of_nan(self, rows: list[Row], places: list[int]) -> None:
+        if self._has_warned_of_nan:
+            return
+        self._has_warned_of_nan = True
+        warnings.warn(
+            f"the model's scores are not numbers: in row {places[0]}, after {rows[places[0]].accepted} generated "
+            "tokens, allowed tokens have the score NaN. The answer follows the constraint, but the model did not "
+            "choose it.",
+            ConstraintWarning,
+            stacklevel=3,
+        )
 
     def _explain(self, rows: list[Row], scores: torch.Tensor, starved: torch.Tensor) -> None:
         """Warn of the first row that another processor left no allowed token but did leave others."""
@@ -171,4 +213,19 @@ class ConstraintLogitsProcessor(LogitsProcessor):
     def _name(self, token_id: int) -> str:
         tokens = self.vocabulary.tokens
         token = tokens[token_id] if token_id < len(tokens) else None
-        return f"{token_id}" if token is None else f"{token_id} {token!r}"
+        return f"{token_id}" if token is None else f"{token_id} {shown(token)}"
+
+
+def _check_tensor(name: str, value: object, is_float: bool) -> None:
+    """For what ``generate`` passes: rows × ids, or rows × logits."""
+    kind = "floats" if is_float else "integers"
+    if not isinstance(value, torch.Tensor):
+        raise TrieautoError(f"{name} must be a torch tensor of {kind}, not {type(value).__name__}")
+    fits = value.is_floating_point() if is_float else value.dtype in (torch.int64, torch.int32)
+    if value.ndim != 2 or not fits:
+        raise TrieautoError(
+            f"{name} must be a tensor of {kind} with two dimensions, but have shape {tuple(value.shape)} and dtype "
+            f"{value.dtype}"
+        )
+    if len(value) == 0:
+        raise TrieautoError(f"{name} have no rows")

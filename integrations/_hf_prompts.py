@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
+from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
-from trieauto.errors import UnsupportedError, shorten
+from trieauto.errors import UnsupportedError
+
+from ._hf_messages import shown
 
 Prompt: TypeAlias = str | Sequence[Mapping[str, Any]]
 """Plain text, or chat messages such as ``[{"role": "user", "content": "…"}]``."""
@@ -21,8 +24,16 @@ def encode(tokenizer: PreTrainedTokenizerBase, prompt: Prompt) -> list[int]:
     special tokens that the tokenizer adds, unless it already begins with the one for the beginning.
 
     Raises:
-        UnsupportedError: neither text nor chat messages, no chat template for chat messages, or no ids at all.
+        UnsupportedError: neither text nor chat messages, a lone surrogate, no chat template for chat messages, one that
+            fails on them, or no ids at all.
     """
+    for text in _strings(prompt):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise UnsupportedError(
+                f"the prompt {shown(prompt)} holds a lone surrogate and has no UTF-8 bytes"
+            ) from None
     if isinstance(prompt, str):
         is_rendered = bool(tokenizer.bos_token) and prompt.startswith(tokenizer.bos_token)
         ids = tokenizer(prompt, add_special_tokens=not is_rendered)["input_ids"]
@@ -30,23 +41,45 @@ def encode(tokenizer: PreTrainedTokenizerBase, prompt: Prompt) -> list[int]:
         if tokenizer.chat_template is None:
             raise UnsupportedError("the tokenizer has no chat template: give the prompt as plain text")
         messages: Any = list(prompt)
-        ids = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
+        try:
+            ids = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
+        # Templates for text alone add strings: parts of a message make that a TypeError.
+        except (TemplateError, TypeError) as error:
+            raise UnsupportedError(f"the chat template fails on the prompt {shown(prompt)}: {error}") from error
     else:
         raise UnsupportedError(
-            f"a prompt is text or a list of chat messages with role and content, not {shorten(prompt)}"
+            "a prompt is text or a list of chat messages with role and content (text, or a list of parts), not "
+            f"{shown(prompt)}"
         )
     if not ids:
-        raise UnsupportedError(f"the prompt {shorten(prompt)} has no tokens: there is nothing to answer")
+        raise UnsupportedError(f"the prompt {shown(prompt)} has no tokens: there is nothing to answer")
     return list(ids)
 
 
 def is_chat(prompt: object) -> bool:
-    """Whether it is a non-empty list of messages that have a role."""
+    """Whether it is a non-empty list of messages that have a role, and content or tool calls."""
     return (
         isinstance(prompt, Sequence)
         and len(prompt) > 0
-        and all(isinstance(message, Mapping) and "role" in message for message in prompt)
+        and all(
+            isinstance(message, Mapping)
+            and isinstance(message.get("role"), str)
+            and (isinstance(message.get("content"), (str, list, tuple)) or message.get("tool_calls"))
+            for message in prompt
+        )
     )
+
+
+def _strings(value: object) -> Iterator[str]:
+    """All text in a prompt, however deep."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            yield from _strings(part)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _strings(part)
 
 
 def pad(

@@ -72,11 +72,9 @@ class RowTracker:
         self._roots = [Row(constraint.matcher(), 0, is_outside=False) for constraint in constraints]
         self._rows: list[Row] = []
         self._ids = np.empty((0, 0), dtype=np.int64)
-
-    @property
-    def is_fresh(self) -> bool:
-        """Whether no rows were seen since the start or the last ``forget``."""
-        return not self._rows
+        self.has_strays = False
+        """Whether a row of the last call is outside the language and no step of a loop led there, so that its ids
+        cannot have been generated under these constraints."""
 
     def forget(self) -> None:
         """Drop all rows: the next call starts a new batch."""
@@ -96,26 +94,32 @@ class RowTracker:
                 f"a batch of {num_rows} rows cannot be shared out among {len(self._roots)} constraints: "
                 "give one constraint, or one for each prompt"
             )
-        known_length = self._ids.shape[1]
+        known_length, length = self._ids.shape[1], ids.shape[1]
         shared = _shared_lengths(self._ids, ids)
         parents: dict[tuple[Constraint, bytes], Row] | None = None
         rows: list[Row] = []
+        self.has_strays = False
         for i in range(num_rows):
             root = self._roots[i // share]
             constraint = root.matcher.constraint
             at_place = self._rows[i] if i < len(shared) and self._rows[i].matcher.constraint is constraint else None
             if at_place is not None and shared[i] == known_length:
                 rows.append(at_place.follow(ids[i], known_length))
+                self.has_strays |= rows[-1].is_outside and length > known_length + 1
                 continue
             if parents is None:
                 parents = {(row.matcher.constraint, self._ids[j].tobytes()): row for j, row in enumerate(self._rows)}
             parent = parents.get((constraint, ids[i, :known_length].tobytes()))
             if parent is not None:
                 rows.append(parent.follow(ids[i], known_length))
-            elif at_place is not None:
-                rows.append(at_place.follow(ids[i], shared[i]))
-            else:
-                rows.append(root.follow(ids[i], 0))
+                self.has_strays |= rows[-1].is_outside and length > known_length + 1
+                continue
+            kept = 0 if at_place is None else shared[i]
+            row = (at_place or root).follow(ids[i], kept)
+            rows.append(row)
+            # Drafts are taken back to a token that was allowed, or to any token after the stop token.
+            is_taken_back = kept == length or (kept == length - 1 and row.matcher.is_terminated())
+            self.has_strays |= row.is_outside and not is_taken_back
         self._rows = rows
         self._ids = ids
         return rows

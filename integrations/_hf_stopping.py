@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from transformers import StoppingCriteria
 
+from trieauto.errors import TrieautoError
+
 from ._hf_processor import ConstraintLogitsProcessor
 
 
@@ -20,14 +22,24 @@ class ConstraintStoppingCriteria(StoppingCriteria):
     Args:
         processor: the processor of the same ``generate`` call. The two share one view of the rows.
 
+    Raises:
+        TrieautoError: something else than a processor; when called, what the processor raises about the ids.
+
     Beam search compares hypotheses by the tokens before this end. Leave the criterion away to have forced tokens
     generated and scored.
     """
 
     def __init__(self, processor: ConstraintLogitsProcessor) -> None:
+        if not isinstance(processor, ConstraintLogitsProcessor):
+            raise TrieautoError(
+                f"expected the ConstraintLogitsProcessor of the same generate call, not {type(processor).__name__}"
+            )
         self.processor = processor
         self.num_calls = 0
         """How often it was asked: once after each forward pass, if no tokens are drafted."""
+
+    def __repr__(self) -> str:
+        return f"<ConstraintStoppingCriteria for {self.processor!r}>"
 
     def __call__(
         self, input_ids: torch.LongTensor, scores: tuple[torch.Tensor] | None, **kwargs: object

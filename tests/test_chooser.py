@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 import torch
+from tokenizers import Tokenizer as TokenizerOfPieces
+from tokenizers import decoders, models, pre_tokenizers
 from tokenizers.processors import TemplateProcessing
-from transformers import LogitsProcessor, T5Config, T5EncoderModel
+from transformers import LogitsProcessor, PreTrainedTokenizerFast, T5Config, T5EncoderModel
 
 import trieauto
 from trieauto.errors import (
@@ -335,6 +338,24 @@ def test_other_processors_apply_before_the_constraint(model: Model, tokenizer: T
     assert str(choice.value).startswith("s")
 
 
+@pytest.mark.parametrize("options", [{}, {"do_sample": True}, {"num_beams": 3}])
+def test_a_model_whose_scores_are_not_numbers(options: dict[str, Any], tokenizer: Tokenizer) -> None:
+    """An error would lose the other prompts of a batch: the value is in the set, and its probability is no number."""
+    model = tiny.decoder(num_logits=len(tokenizer))
+    with torch.no_grad():
+        model.lm_head.weight.fill_(torch.nan)
+    with pytest.warns(ConstraintWarning, match="the model's scores are not numbers: in row 0") as caught:
+        choices = list(Chooser(model, tokenizer, TOOLS, **options).map(PROMPTS, progress=False))
+    assert len(caught) == 1
+    for choice in choices:
+        assert choice.value in TOOLS
+        assert math.isnan(choice.log_probability)
+
+
+def test_a_chooser_says_what_it_is(chooser: Chooser) -> None:
+    assert repr(chooser) == f"<Chooser: LlamaForCausalLM with {chooser.constraint!r}>"
+
+
 # Encoder-decoder models
 
 
@@ -395,18 +416,76 @@ def test_arguments_that_would_break_the_constraint_are_refused(
         Chooser(model, tokenizer, TOOLS, **options)
 
 
+def test_long_arguments_are_shortened(model: Model, tokenizer: Tokenizer) -> None:
+    options: dict[str, Any]
+    for options in ({"suppress_tokens": list(range(384))}, {"generation_config": model.generation_config}):
+        with pytest.raises(UnsupportedError) as caught:
+            Chooser(model, tokenizer, TOOLS, **options)
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 250
+
+
+def test_processors_are_a_list(model: Model, tokenizer: Tokenizer) -> None:
+    with pytest.raises(TrieautoError, match="logits_processor must be a list of logits processors, not 5"):
+        Chooser(model, tokenizer, TOOLS, logits_processor=5)
+    with pytest.raises(TrieautoError, match=r"logits_processor must be a list .*OnlyTheFirstToken"):
+        Chooser(model, tokenizer, TOOLS, logits_processor=OnlyTheFirstToken(5))
+    with pytest.raises(TrieautoError, match="logits_processor must hold logits processors, not 5"):
+        Chooser(model, tokenizer, TOOLS, logits_processor=[5])
+
+
+def test_a_tokenizer_is_needed(model: Model, chooser: Chooser) -> None:
+    for wrong in (None, "gpt2", chooser.constraint.vocabulary):
+        with pytest.raises(TrieautoError, match=r"expected the model's tokenizer, .* not"):
+            Chooser(model, wrong, TOOLS)  # type: ignore[arg-type]
+
+
+def test_a_space_that_makes_two_values_one() -> None:
+    """The error says what a Chooser's user can do, and that works."""
+    pieces = ["<unk>", "</s>", "▁", "a", "b"]
+    inner = TokenizerOfPieces(models.Unigram([(piece, -float(i)) for i, piece in enumerate(pieces)], 0, False))
+    inner.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    inner.decoder = decoders.Metaspace(prepend_scheme="always")
+    make: Any = PreTrainedTokenizerFast  # it has no annotations
+    spaced = make(tokenizer_object=inner, eos_token="</s>", unk_token="<unk>")
+    values = ["", " ", "a"]
+    own_model = tiny.decoder()
+    own_model.generation_config.eos_token_id = spaced.eos_token_id
+    with pytest.raises(UnsupportedError, match=r"both '' and ' '.* prefix_space='none' .*pass a Constraint compiled"):
+        Chooser(own_model, spaced, values)
+    vocabulary = trieauto.Vocabulary.from_tokenizer(spaced)
+    constraint = trieauto.compile(trieauto.choices(values), vocabulary, prefix_space="none")
+    assert Chooser(own_model, spaced, constraint)("ab").value in values
+
+
 def test_sets_that_cannot_be_chosen_from(model: Model, tokenizer: Tokenizer) -> None:
     with pytest.raises(EmptyConstraintError):
         Chooser(model, tokenizer, [])
     with pytest.raises(TrieautoError, match="single string 'get_time'"):
         Chooser(model, tokenizer, "get_time")
+    for no_set in (None, 5):
+        with pytest.raises(TrieautoError, match=str(no_set)):
+            Chooser(model, tokenizer, no_set)  # type: ignore[arg-type]
     # SmolLM2 lacks the single byte F5, which occurs in no UTF-8.
     with pytest.raises(UnreachableValueError, match=r"\\xf5"):
         Chooser(model, tokenizer, ["get_time", b"get_\xf5"])
 
 
 def test_prompts_that_are_none(chooser: Chooser, tokenizer: Tokenizer) -> None:
-    for wrong in (None, 7, b"text", [], ["text"], [{"content": "no role"}], {"role": "user", "content": "hi"}):
+    for wrong in (
+        None,
+        7,
+        b"text",
+        [],
+        ["text"],
+        [{"content": "no role"}],
+        {"role": "user", "content": "hi"},
+        [{"role": "user"}],
+        [*CHAT, {"role": "user", "content": None}],
+        [{"role": "user", "content": b"bytes"}],
+        [{"role": None, "content": "no role"}],
+        torch.zeros(9, 9),
+    ):
         with pytest.raises(UnsupportedError, match="a prompt is text or a list of chat messages"):
             chooser(wrong)  # type: ignore[arg-type]
     with pytest.raises(UnsupportedError, match="'' has no tokens"):
@@ -417,6 +496,40 @@ def test_prompts_that_are_none(chooser: Chooser, tokenizer: Tokenizer) -> None:
     for batch_size in (0, -1):
         with pytest.raises(UnsupportedError, match=f"batch_size must be at least 1, but is {batch_size}"):
             chooser.map(PROMPTS, batch_size=batch_size)
+    for no_size in (1.5, "2", None, True):
+        with pytest.raises(TrieautoError, match=f"batch_size must be an integer, not {no_size!r}"):
+            chooser.map(PROMPTS, batch_size=no_size)  # type: ignore[arg-type]
+    for no_prompts in (None, 5):
+        with pytest.raises(TrieautoError, match=f"map takes many prompts, not {no_prompts}"):
+            chooser.map(no_prompts)  # type: ignore[arg-type]
+
+
+def test_prompts_without_utf_8_bytes(chooser: Chooser) -> None:
+    prompts: list[Prompt] = [
+        "\ud800",
+        "text " * 99 + "\udfff",
+        [{"role": "user", "content": "\udc80"}],
+        [{"role": "user", "content": [{"type": "text", "text": "a\udc80"}]}],
+    ]
+    for prompt in prompts:
+        with pytest.raises(UnsupportedError, match=r"the prompt .* holds a lone surrogate and has no UTF-8 bytes"):
+            chooser(prompt)
+
+
+def test_what_a_chat_template_refuses(tokenizer: Tokenizer, chooser: Chooser, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts: Prompt = [{"role": "user", "content": [{"type": "text", "text": "Lima?"}]}]
+    with pytest.raises(UnsupportedError, match=r"fails on the prompt .*'Lima\?'.*: .*concatenate"):
+        chooser(parts)  # SmolLM2's template is for text alone
+    for template, words in {
+        "{{ raise_exception('no system message, please') }}": "no system message, please",
+        "{{ messages[0].name.first }}": "'name'",
+        "{% for message in messages %}": "endfor",
+    }.items():
+        monkeypatch.setattr(tokenizer, "chat_template", template)
+        with pytest.raises(UnsupportedError, match=f"the chat template fails on the prompt .*'role'.*: .*{words}"):
+            chooser(CHAT)
+    monkeypatch.setattr(tokenizer, "chat_template", "{{ messages[0].content[0].text }}")
+    assert chooser(parts) == chooser("Lima?")
 
 
 def test_chat_messages_need_a_chat_template(

@@ -521,7 +521,7 @@ def test_answers_are_the_choosers(
     ("line", "what"),
     [
         ({"prompt": ""}, "no tokens"),
-        ({"messages": [{"role": "user", "content": 7}]}, "str"),
+        ({"messages": [{"role": "user", "content": 7}]}, "role and content"),
         ({"prompt": "word " * 9_000}, "the model's context only 8,192"),
     ],
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -485,7 +486,7 @@ def test_a_finished_row_contradicts_nobody(constraint: Constraint, recwarn: pyte
     scores = torch.zeros(2, NUM_LOGITS)
     scores[:, STOPS] = -torch.inf
     processor = ConstraintLogitsProcessor(constraint, prompt_length=0)
-    step(processor, [[4], [4]])
+    step(processor, [[4, 5], [4, 5]])
     assert kept(step(processor, [[4, 5, STOPS[0]], [4, 5, PAD]], scores)) == [STOPS, STOPS]
     assert not recwarn.list
 
@@ -539,7 +540,97 @@ def test_rows_without_an_allowed_score_can_be_sampled_with_any_temperature(
         assert value_of(row, VALUES) in VALUES
 
 
+class NotANumber(LogitsProcessor):
+    """What a broken model gives: NaN, from the given number of tokens on, in the last row or, with beams, in all."""
+
+    def __init__(self, length: int, only_last: bool) -> None:
+        self.length = length
+        self.rows = slice(-1, None) if only_last else slice(None)
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        scores = scores.clone()  # type: ignore[assignment]
+        if input_ids.shape[1] >= self.length:
+            scores[self.rows] = torch.nan
+        return scores
+
+
+@pytest.mark.parametrize("generated", [0, 1])
+@pytest.mark.parametrize(
+    "options", [{}, {"do_sample": True}, {"num_beams": 3}, {"num_beams": 3, "do_sample": True, "temperature": 0.01}]
+)
+def test_scores_that_are_not_numbers_leave_the_answer_in_the_set(
+    options: dict[str, object], generated: int, model: Model, constraint: Constraint
+) -> None:
+    torch.manual_seed(0)
+    inputs = left_padded(PROMPTS[1:3])
+    length = inputs["input_ids"].shape[1]
+    processor = ConstraintLogitsProcessor(constraint, length)
+    has_beams = "num_beams" in options
+    broken = NotANumber(length + generated, only_last=not has_beams)
+    for _ in range(2):
+        processor.begin(length)
+        with pytest.warns(ConstraintWarning) as caught:
+            output = model.generate(**inputs, logits_processor=[broken, processor], max_new_tokens=9, **options)
+        [warning] = caught
+        row = 0 if has_beams else 1
+        assert f"the model's scores are not numbers: in row {row}, after {generated} gen" in str(warning.message)
+        for ids in output[:, length:].tolist():
+            assert text_of(stopped(ids)).decode() in VALUES
+
+
+def test_an_allowed_number_wins_over_what_is_none(constraint: Constraint) -> None:
+    scores = torch.zeros(3, NUM_LOGITS)
+    scores[0] = torch.nan
+    scores[0, 6] = 1.0
+    scores[1, [0, NUM_LOGITS - 1]] = torch.nan  # not allowed: does not matter
+    scores[2, expected_ids([])] = torch.nan  # numbers only where none is allowed: no contradiction
+    with pytest.warns(ConstraintWarning, match="not numbers: in row 0") as caught:
+        masked = step(ConstraintLogitsProcessor(constraint, 0), [[], [], []], scores)
+    assert len(caught) == 1
+    assert kept(masked) == [[6], expected_ids([]), expected_ids([])]
+
+
+def test_processor_and_criterion_say_what_they_are(constraint: Constraint) -> None:
+    processor = ConstraintLogitsProcessor([constraint, constraint], prompt_length=7)
+    what = f"<ConstraintLogitsProcessor: prompt_length=7, 2 constraints in {constraint.vocabulary!r}>"
+    assert repr(processor) == what
+    assert repr(ConstraintStoppingCriteria(processor)) == f"<ConstraintStoppingCriteria for {what}>"
+    assert "prompt_length=None, 1 constraint in" in repr(ConstraintLogitsProcessor(constraint))
+
+
 # Misuse
+
+
+IDS = torch.zeros(2, 3, dtype=torch.long)
+SCORES = torch.zeros(2, NUM_LOGITS)
+
+
+@pytest.mark.parametrize(
+    ("ids", "scores", "message"),
+    [
+        (IDS, SCORES[0], r"scores must .* two dimensions, but have shape \(45,\)"),
+        (IDS, SCORES[None], r"scores must .* shape \(1, 2, 45\)"),
+        (IDS, SCORES.long(), r"scores must be a tensor of floats .* dtype torch\.int64"),
+        (IDS, SCORES.numpy(), "scores must be a torch tensor of floats, not ndarray"),
+        (IDS, None, "scores must be a torch tensor of floats, not NoneType"),
+        (IDS, SCORES[:1], "scores have 1 rows, but input_ids have 2"),
+        (IDS[:0], SCORES, "input_ids have no rows"),
+        (IDS[:0], SCORES[:0], "have no rows"),
+        (IDS[0], SCORES, r"input_ids must .* two dimensions, but have shape \(3,\)"),
+        (IDS.float(), SCORES, r"input_ids must be a tensor of integers .* dtype torch\.float32"),
+        (IDS.numpy(), SCORES, "input_ids must be a torch tensor of integers, not ndarray"),
+        (IDS.tolist(), SCORES, "input_ids must be a torch tensor of integers, not list"),
+    ],
+)
+def test_ids_and_scores_are_tensors_with_the_same_rows(
+    ids: Any, scores: Any, message: str, constraint: Constraint
+) -> None:
+    processor = ConstraintLogitsProcessor(constraint, prompt_length=3)
+    with pytest.raises(TrieautoError, match=message):
+        processor(ids, scores)
+    if "input_ids must" in message:
+        with pytest.raises(TrieautoError, match=message):
+            ConstraintStoppingCriteria(processor)(ids, None)
 
 
 def test_logits_narrower_than_the_vocabulary_are_an_error_before_anything_is_generated(constraint: Constraint) -> None:
@@ -561,14 +652,70 @@ def test_the_end_of_the_prompt_must_be_known(constraint: Constraint) -> None:
         step(ConstraintLogitsProcessor(constraint), [[4]])
     with pytest.raises(TrieautoError, match="rows have 2 ids, fewer than prompt_length=3"):
         step(ConstraintLogitsProcessor(constraint, prompt_length=3), [[4, 5]])
-    for wrong in (-1, 1.5, "3", [3]):
-        with pytest.raises(TrieautoError, match=r"prompt_length must"):
+    for wrong in (-1, 1.5, "3", [3], True, torch.zeros(50, 50)):
+        with pytest.raises(TrieautoError, match=r"^prompt_length must.{,150}$"):
             ConstraintLogitsProcessor(constraint, prompt_length=wrong)  # type: ignore[arg-type]
 
 
 def test_a_prompt_taken_for_an_answer_is_pointed_out(constraint: Constraint) -> None:
     with pytest.warns(ConstraintWarning, match="what follows the first 1 ids is no answer"):
         assert kept(step(ConstraintLogitsProcessor(constraint, prompt_length=1), [[START, 11, 11]])) == [STOPS]
+
+
+NO_ANSWER = "what follows the first 3 ids is no answer"
+
+
+@pytest.mark.parametrize("stop_early", [False, True])
+@pytest.mark.parametrize("max_new_tokens", [1, 9])
+def test_a_longer_prompt_for_a_used_processor_is_pointed_out(
+    max_new_tokens: int, stop_early: bool, model: Model, constraint: Constraint
+) -> None:
+    """Each time; also where the new prompt is the last one with its answer and more after it."""
+    processor = ConstraintLogitsProcessor(constraint, prompt_length=3)
+    criteria = [ConstraintStoppingCriteria(processor)] if stop_early else []
+
+    def answer(prompt: Sequence[int]) -> list[int]:
+        output: list[int] = model.generate(
+            torch.tensor([prompt]),
+            logits_processor=[processor],
+            stopping_criteria=criteria,
+            max_new_tokens=max_new_tokens,
+        )[0].tolist()
+        return output
+
+    first = answer([5, 6, 7])
+    for prompt in (PROMPTS[3], [*first, 11, 11], PROMPTS[3], [11, *first[1:4], 11, 11, 11]):
+        with pytest.warns(ConstraintWarning, match=NO_ANSWER):
+            answer(prompt)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert answer([5, 6, 7]) == first
+
+
+def test_rows_that_no_step_leads_to_are_pointed_out_once(constraint: Constraint) -> None:
+    processor = ConstraintLogitsProcessor(constraint, prompt_length=3)
+    step(processor, [[5, 6, 7, 4], [5, 6, 7, 6]])
+    for length in (5, 6, 7):  # more rows, of which one is outside
+        rows = [[5, 6, 7, 4, 5, 6, 7][:length], [5, 6, 7, 6, 8, 4, 7][:length], [8, 8, 8, 11, 11, 11, 11][:length]]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            step(processor, rows)
+        assert [NO_ANSWER in str(warning.message) for warning in caught] == ([True] if length == 5 else [])
+
+
+def test_drafts_that_are_taken_back_are_no_new_prompt(constraint: Constraint) -> None:
+    """Neither those outside the language, nor those after a stop token."""
+    for prompt in ([5, 6, 4, 9, 8, 14, 6, 4, 9, 8, 2, 6, 4, 12, 6, 4], [11, 4, 11, 11, 4, 11], [9, 4, 2, 3, 9, 4]):
+        for seed in range(5):
+            for options in (
+                {"assistant_model": tiny.decoder(seed + 1)},
+                {"prompt_lookup_num_tokens": 4, "max_matching_ngram_size": 1},
+                {"prompt_lookup_num_tokens": 4, "eos_token_id": STOPS[1]},
+                {"num_beams": 8},
+            ):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error", ConstraintWarning)
+                    generate(tiny.decoder(seed), [prompt], constraint, stop_early=False, **options)
 
 
 def test_rows_must_divide_among_the_constraints(constraint: Constraint, other_constraint: Constraint) -> None:
@@ -583,6 +730,15 @@ def test_constraints_must_fit_together(constraint: Constraint) -> None:
         ConstraintLogitsProcessor([])
     with pytest.raises(TrieautoError, match="not str"):
         ConstraintLogitsProcessor(["ab"])  # type: ignore[list-item]
+    for wrong in (None, 5, "ab", constraint.matcher(), tiny.vocabulary()):
+        with pytest.raises(TrieautoError, match=f"expected a Constraint.* not {type(wrong).__name__}$"):
+            ConstraintLogitsProcessor(wrong, 3)  # type: ignore[arg-type]
+    for automaton in (constraint.automaton, [constraint, constraint.automaton]):
+        with pytest.raises(TrieautoError, match=r"not Automaton: compile it with trieauto\.compile"):
+            ConstraintLogitsProcessor(automaton, 3)  # type: ignore[arg-type]
+    for no_processor in (None, constraint):
+        with pytest.raises(TrieautoError, match=f"expected the Constr.* not {type(no_processor).__name__}$"):
+            ConstraintStoppingCriteria(no_processor)  # type: ignore[arg-type]
     longer = trieauto.compile(trieauto.choices(VALUES), tiny.vocabulary(size=SIZE + 1))
     with pytest.raises(VocabularyError, match="same vocabulary"):
         ConstraintLogitsProcessor([constraint, longer])

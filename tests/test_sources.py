@@ -14,6 +14,7 @@ import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -494,6 +495,22 @@ class Joining:
         return tokens
 
 
+# What each reader says that it expects, and its kind of OTHER_KINDS.
+READERS: dict[Callable[[Any], TokenSource], tuple[str, str]] = {
+    from_tiktoken: ("a tiktoken.Encoding", "tiktoken"),
+    from_sentencepiece: ("a sentencepiece.SentencePieceProcessor", "sentencepiece"),
+    from_mistral_common: ("a tokenizer of mistral-common", "mistral-common"),
+    from_huggingface: ("a Hugging Face tokenizer", "tokenizers"),
+}
+
+OTHER_KINDS: dict[str, Any] = {
+    "tiktoken": real.qwen_encoding(),
+    "sentencepiece": real.mistral_sentencepiece(),
+    "mistral-common": real.mistral_v3(),
+    "tokenizers": decoded_by(decoders.ByteLevel()),
+}
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         ("decoder", "named"),
@@ -569,9 +586,32 @@ class TestRefusals:
             token_source(decoded_by(decoders.ByteLevel(), ()))
 
     def test_objects_that_are_no_tokenizers(self) -> None:
-        for thing in (object(), "gpt2", None, 3, {"a": 1}):
-            with pytest.raises(VocabularyError, match=f"{type(thing).__name__} is no supported tokenizer.*id_to_piece"):
+        for thing in (object(), None, 3, b"gpt2", {"a": 1}):
+            kind = type(thing).__name__
+            with pytest.raises(VocabularyError, match=f"^{kind} is not a tokenizer of a supported kind.*SentencePiece"):
                 token_source(thing)
+
+    @pytest.mark.parametrize("reader", [token_source, *READERS])
+    def test_names_and_paths_are_no_tokenizers(self, reader: Callable[[Any], TokenSource]) -> None:
+        for thing in ("gpt2", Path("models") / "gpt2"):
+            with pytest.raises(VocabularyError, match=r"gpt2.* is a name or path, not a .*load.*Vocabulary.from_file"):
+                reader(thing)
+
+    @pytest.mark.parametrize("reader", READERS)
+    def test_every_reader_names_what_it_was_given_and_what_it_expects(
+        self, reader: Callable[[Any], TokenSource]
+    ) -> None:
+        expected, own_kind = READERS[reader]
+        for thing in (None, 3, b"gpt2", {"a": 1}, object(), *OTHER_KINDS.values()):
+            if thing is not OTHER_KINDS[own_kind]:
+                with pytest.raises(VocabularyError, match=f"^{type(thing).__name__} is not {expected}"):
+                    reader(thing)
+
+    @pytest.mark.parametrize("reader", [token_source, *READERS])
+    def test_classes_are_no_tokenizers(self, reader: Callable[[Any], TokenSource]) -> None:
+        for kind in (tiktoken.Encoding, PreTrainedTokenizerFast, Tekkenizer, type(real.mistral_sentencepiece())):
+            with pytest.raises(VocabularyError, match=f"the class {kind.__name__} is not a"):
+                reader(kind)
 
     def test_slow_tokenizers_that_do_not_show_their_bytes(self) -> None:
         with pytest.raises(VocabularyError, match=r"ByT5Tokenizer.*backend_tokenizer, sp_model, byte_decoder"):
@@ -666,9 +706,203 @@ class TestTokenizerJson:
             from_tokenizer_json(tmp_path)
         with pytest.raises(VocabularyError, match="cannot read"):
             from_tokenizer_json(real.mistral_file("tokenizer.model.v1"))
+        with pytest.raises(VocabularyError, match="cannot read"):
+            from_tokenizer_json("null \0 byte")
         (tmp_path / "list.json").write_text("[1]", encoding="utf-8")
         with pytest.raises(VocabularyError, match=r"list\.json"):
             from_tokenizer_json(tmp_path / "list.json")
+
+    @pytest.mark.parametrize("thing", [None, 5, b"{}", ["model"], 1.5])
+    def test_things_that_are_no_source(self, thing: Any) -> None:
+        with pytest.raises(VocabularyError, match=f"path, its text or .* not {type(thing).__name__}"):
+            from_tokenizer_json(thing)
+
+    def test_a_document_without_a_model_is_described(self, tmp_path: Path) -> None:
+        vocab = {f"piece{i}": i for i in range(10_000)}
+        cases: list[tuple[dict[str, Any], str]] = [
+            ({}, "it is an empty object"),
+            ({"version": "1.0", "added_tokens": []}, "it has no model, but 'version', 'added_tokens'$"),
+            (vocab, "'piece7' and 9,992 more$"),
+        ]
+        for document, described in cases:
+            with pytest.raises(VocabularyError, match=f"^not a tokenizer.json: .*{described}"):
+                from_tokenizer_json(document)
+            path = tmp_path / "other.json"
+            path.write_text(json.dumps(document), encoding="utf-8")
+            with pytest.raises(VocabularyError, match=f"other.json is not a tokenizer.json: .*{described}"):
+                from_tokenizer_json(path)
+
+    def test_a_tekken_file_is_recognised(self) -> None:
+        path = real.mistral_file("tekken_240911.json")
+        wanted = "tekken_240911.json is not a .*tekken file.*MistralTokenizer.from_file.*Vocabulary.from_tokenizer"
+        with pytest.raises(VocabularyError, match=wanted):
+            from_tokenizer_json(path)
+
+    @pytest.mark.parametrize(
+        ("changes", "named"),
+        [
+            ({"model": 5}, "model must be an object, not 5"),
+            ({"model": None}, "model must be an object, not None"),
+            ({"model": ["vocab"]}, "model must be an object"),
+            ({"model": {}}, "lacks the entry 'vocab'"),
+            *(
+                ({"model": {"vocab": vocab}}, named)
+                for vocab, named in [
+                    (5, "vocab of the model must be an object or a list, not 5"),
+                    (None, "vocab of the model"),
+                    ("text", "vocab of the model"),
+                    ({}, "no tokens"),
+                    ([], "no tokens"),
+                    ({"a": None}, "NoneType"),
+                    ({"a": [0]}, "list"),
+                    ({"a": True}, "bool"),
+                    ({"a": "0"}, "str"),
+                    ({"a": 0.5}, "float"),
+                    ({"a": -1}, "-1"),
+                    ({"a": 2**40}, "1099511627776"),
+                    ({"a": 2**24}, "16,777,216"),
+                    ([5], "an item of vocab"),
+                    ([[]], "an item of vocab"),
+                    ([[5, 0.0]], "an item of vocab"),
+                    (["ab"], "an item of vocab"),
+                ]
+            ),
+            ({"model": {"vocab": [["a", 0.0]], "unk_id": 9}}, "unk_id of the model"),
+            ({"model": {"vocab": [["a", 0.0]], "unk_id": -1}}, "unk_id of the model"),
+            ({"model": {"vocab": [["a", 0.0]], "unk_id": [0]}}, "unk_id of the model"),
+            ({"model": {"vocab": {"a": 0}, "unk_token": []}}, "unk_token of the model"),
+            ({"added_tokens": None}, "added_tokens must be a list"),
+            ({"added_tokens": {"<s>": 2}}, "added_tokens must be a list"),
+            ({"added_tokens": [5]}, "an added token must be an object, not 5"),
+            ({"added_tokens": [{}]}, "an added token lacks the entry 'content'"),
+            ({"added_tokens": [{"content": [], "id": 5, "special": True}]}, "content of an added token"),
+            ({"added_tokens": [{"content": "x", "id": "5", "special": True}]}, "id of added token 'x'"),
+            ({"added_tokens": [{"content": "x", "id": True, "special": True}]}, "id of added token 'x'"),
+            ({"added_tokens": [{"content": "x", "id": 2**40, "special": True}]}, "1099511627776"),
+            ({"added_tokens": [{"content": "x", "id": 5, "special": None}]}, "special of added token 'x'"),
+            *(
+                ({role: component}, named)
+                for role in ("decoder", "normalizer", "pre_tokenizer")
+                for component, named in [
+                    (5, f"a {role} must be an object, not 5"),
+                    ([], f"a {role} must be an object"),
+                    ("ByteLevel", f"a {role} must be an object"),
+                    ({}, f"a {role} lacks the entry 'type'"),
+                    ({"type": None}, f"type of a {role}"),
+                    ({"type": "Sequence"}, f"a {role} Sequence lacks"),
+                    ({"type": "Sequence", "decoders": "a", "normalizers": "a", "pretokenizers": "a"}, "must be a list"),
+                    (
+                        {"type": "Sequence", "decoders": [5], "normalizers": [5], "pretokenizers": [5]},
+                        f"a {role} must be",
+                    ),
+                ]
+            ),
+            ({"decoder": {"type": "Replace", "pattern": 5, "content": " "}}, "pattern of decoder Replace"),
+            ({"decoder": {"type": "Replace", "pattern": {"String": 5}, "content": " "}}, "String of pattern"),
+            ({"decoder": {"type": "Replace", "pattern": {"String": "_"}, "content": None}}, "content of decoder"),
+            ({"decoder": {"type": "Replace", "content": " "}}, "decoder Replace lacks the entry 'pattern'"),
+            ({"decoder": {"type": "Metaspace"}}, "decoder Metaspace lacks the entry 'replacement'"),
+            ({"decoder": {"type": "Metaspace", "replacement": ""}}, "replacement of decoder Metaspace"),
+            ({"decoder": {"type": "Strip", "content": 5, "start": 0, "stop": 0}}, "content of decoder Strip"),
+            ({"decoder": {"type": "Strip", "content": " ", "start": None, "stop": 0}}, "start of decoder Strip"),
+            ({"normalizer": {"type": "Prepend", "prepend": 5}}, "prepend of normalizer Prepend"),
+            ({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": 5}}, "add_prefix_space of pre-tokenizer"),
+            ({"pre_tokenizer": {"type": "Metaspace", "replacement": "\u0120"}}, "lacks the entry 'add_prefix_space'"),
+        ],
+    )
+    def test_documents_of_odd_shapes(self, tmp_path: Path, changes: dict[str, Any], named: str) -> None:
+        document = self.document(**{"added_tokens": [], **changes})
+        with pytest.raises(VocabularyError, match=f"^not a tokenizer.json: .*{named}"):
+            from_tokenizer_json(document)
+        path = tmp_path / "odd.json"
+        path.write_text(json.dumps(document), encoding="utf-8")
+        with pytest.raises(VocabularyError, match=f"odd.json is not a tokenizer.json: .*{named}"):
+            from_tokenizer_json(path)
+
+    def test_pieces_that_are_no_text(self) -> None:
+        with pytest.raises(VocabularyError, match=r"a piece in vocab must be a text, not 5"):
+            from_tokenizer_json(self.document(model={"vocab": {5: 0}}))
+
+    def test_deep_nesting_and_long_numbers(self) -> None:
+        deep: dict[str, Any] = {"type": "ByteLevel"}
+        for _ in range(sys.getrecursionlimit()):
+            deep = {"type": "Sequence", "decoders": [deep]}
+        with pytest.raises(VocabularyError, match=r"not a tokenizer.json: it is nested too deeply"):
+            from_tokenizer_json(self.document(decoder=deep))
+        for text in ('{"model": ' + "[" * 200_000, '{"model": ' + "9" * 5000 + "}"):
+            with pytest.raises(VocabularyError, match="the text is no JSON"):
+                from_tokenizer_json(text)
+
+    def test_stop_tokens_of_odd_shapes(self, tmp_path: Path) -> None:
+        with pytest.raises(VocabularyError, match="several tokens, not 5"):
+            from_tokenizer_json(self.document(), 5)  # type: ignore[arg-type]
+        with pytest.raises(VocabularyError, match="no integer"):
+            from_tokenizer_json(self.document(), [["</s>"]])  # type: ignore[list-item]
+        path = tmp_path / "tokenizer.json"
+        path.write_text(json.dumps(self.document()), encoding="utf-8")
+        odd: list[Any] = [5, [], {}, {"content": None}]
+        for token in odd:
+            (tmp_path / "tokenizer_config.json").write_text(json.dumps({"eos_token": token}), encoding="utf-8")
+            with pytest.raises(VocabularyError, match=r"tokenizer_config\.json: eos_token must be a text"):
+                from_tokenizer_json(path)
+
+    @given(data=st.data())
+    @settings(max_examples=500, deadline=None)
+    def test_mutated_documents_load_or_are_refused(self, data: st.DataObject) -> None:
+        document = json.loads(data.draw(st.sampled_from(small_documents())))
+        for _ in range(data.draw(st.integers(1, 3))):
+            mutate(document, data)
+        try:
+            source = from_tokenizer_json(document)
+        except TrieautoError:
+            return
+        assert any(source.tokens)
+
+
+@cache
+def small_documents() -> list[str]:
+    byte_level = decoded_by(decoders.ByteLevel(), ("a", "b", "<s>"))
+    byte_level.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    bpe = decoded_by(llama_decoder(), ("<unk>", "a", "\u2581"))
+    bpe.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+    unigram = Tokenizer(models.Unigram([("<unk>", 0.0), ("a", -1.0), ("\u2581", -2.0)], 0, False))
+    unigram.pre_tokenizer = pre_tokenizers.Metaspace()
+    unigram.decoder = decoders.Metaspace()
+    for tokenizer in (byte_level, bpe, unigram):
+        tokenizer.add_special_tokens(["</s>"])
+        tokenizer.add_tokens(["added"])
+    return [tokenizer.to_str() for tokenizer in (byte_level, bpe, unigram)]
+
+
+# An id just below the limit would only cost time.
+ODD_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 9)
+    | st.sampled_from([0.5, float("nan"), float("inf"), 2**24, 2**40, -(2**70), "ByteLevel", "Sequence", "Metaspace"])
+    | st.text(max_size=2),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["type", "a", "id"]), inner, max_size=2)
+    ),
+    max_leaves=3,
+)
+
+
+def mutate(document: dict[str, Any], data: st.DataObject) -> None:
+    """Take out one entry, at any depth, or put something odd in its place."""
+    here: Any = document
+    while True:
+        key = data.draw(st.sampled_from(sorted(here) if isinstance(here, dict) else range(len(here)))) if here else None
+        if key is None:
+            return
+        if isinstance(here[key], (dict, list)) and here[key] and data.draw(st.integers(0, 3)):
+            here = here[key]
+        elif data.draw(st.booleans()):
+            here[key] = data.draw(ODD_VALUES)
+            return
+        else:
+            del here[key]
+            return
 
 
 class GPT2Slow(PreTrainedTokenizer):
@@ -786,6 +1020,12 @@ class TestTiktoken:
         for wrong in (311, -1, "end"):
             with pytest.raises(VocabularyError, match=str(wrong)):
                 from_tiktoken(self.encoding(end=310), stop_token_ids=[wrong])  # type: ignore[list-item]
+        with pytest.raises(VocabularyError, match="several ids, not 310"):
+            from_tiktoken(self.encoding(end=310), stop_token_ids=310)  # type: ignore[arg-type]
+
+    def test_an_id_beyond_every_vocabulary(self) -> None:
+        with pytest.raises(VocabularyError, match="4000000000 is too large"):
+            from_tiktoken(self.encoding(end=4_000_000_000))
 
 
 def train_sentencepiece(directory: Path, **options: Any) -> sentencepiece.SentencePieceProcessor:

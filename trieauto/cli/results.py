@@ -49,7 +49,7 @@ class ResultFile:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._file.close()
-            raise CommandError(f"another run is writing to {self._path}: wait for it, or write to another file") from None
+            raise CommandError(f"another run is writing to {self._path}: wait, or write to another file") from None
 
     def __enter__(self) -> ResultFile:
         return self

@@ -9,7 +9,6 @@ from typing import SupportsIndex
 
 from trieauto.errors import VocabularyError, shorten
 
-
 # Beyond every vocabulary there is: an id that is larger comes from a broken file, and a table for it would fill memory.
 _MOST_IDS = 2**24
 
