@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import trieauto
 from trieauto import constraint as constraint_module
 from trieauto.constraint import Constraint
+from trieauto.kernels.descriptor import WALKS_LEFT
 from trieauto.reference.language import TooManyPathsError, complete_paths, unreachable_values
 from trieauto.reference.matcher import ReferenceMatcher
 from trieauto.reference.prefix_space import spellings
@@ -49,12 +50,20 @@ def _ready(problem: Problem, row_count: int) -> Constraint:
     return constraint
 
 
+def _about_to_store(problem: Problem) -> Constraint:
+    """Auto mode in which the second mask that is found has all of them stored."""
+    constraint = _compile(problem)
+    constraint._descriptor[WALKS_LEFT] = 1
+    return constraint
+
+
 WAYS: dict[str, Callable[[Problem], Constraint]] = {
     "eager walk": lambda problem: _compile(problem, mode="eager"),
     "eager walk, three threads": lambda problem: _compile(problem, mode="eager", threads=3),
     "Aho-Corasick": lambda problem: _compile(problem, mode="eager", method="aho_corasick"),
     "Aho-Corasick, three threads": lambda problem: _compile(problem, mode="eager", method="aho_corasick", threads=3),
     "lazy": lambda problem: _compile(problem, mode="lazy"),
+    "auto": _about_to_store,
     "ready lists": lambda problem: _ready(problem, 1_000),
     "ready rows": lambda problem: _ready(problem, -1),
 }

@@ -384,3 +384,29 @@ def test_arrays_of_numpys_other_kinds(constraint: trieauto.Constraint) -> None:
             constraint.matcher().fill_next_token_bitmask(bitmask, 1)
             trieauto.fill_next_token_bitmasks([constraint.matcher()], bitmask, [1])
         assert bits(np.asarray(bitmask)[1].copy()) == constraint.matcher().allowed_token_ids().tolist()
+
+
+def test_auto_stores_all_masks_once_that_pays() -> None:
+    generator = random.Random(5)
+    values = ["".join(generator.choices("abcd", k=6)) for _ in range(400)]
+    tokens: list[bytes | None] = [bytes([byte]) for byte in range(256)]
+    vocabulary = trieauto.Vocabulary.from_tokens([*tokens, b"ab", b"cd", None], stop_token_ids=[258])
+    auto = trieauto.compile(trieauto.choices(values), vocabulary)
+    eager = trieauto.compile(trieauto.choices(values), vocabulary, mode="eager")
+    bitmask, expected = np.zeros((1, auto.num_words), np.int32), np.zeros((1, auto.num_words), np.int32)
+    modes = []
+    for _ in range(1_000):
+        modes.append(auto.mode)
+        matcher, other = auto.matcher(), eager.matcher()
+        for _ in range(generator.randrange(6)):
+            token_id = int(generator.choice(other.allowed_token_ids()))
+            assert matcher.accept_token(token_id)
+            assert other.accept_token(token_id)
+        matcher.fill_next_token_bitmask(bitmask)
+        other.fill_next_token_bitmask(expected)
+        assert (bitmask == expected).all()
+    assert modes[0] == "lazy"
+    assert auto.mode == "eager"
+    assert modes == sorted(modes, reverse=True)  # once, and for good
+    assert auto.stats()["stored_mask_entries"] == eager.stats()["stored_mask_entries"]
+    assert pickle.loads(pickle.dumps(auto)).mode == "eager"

@@ -15,7 +15,11 @@ from .vocabulary import Vocabulary
 
 Mode = Literal["auto", "eager", "lazy"]
 
-AUTO_EAGER_STATES = 1_000  # up to here, masks for all states cost less than a tenth of a millisecond
+# Storing the masks of all states takes about 50 ns a state, and saves about 100 ns for each mask from then on. So a set
+# that is used begins lazy, and after half as many masks as it has states, all are stored; unless storing them would
+# hold a step up for more than a millisecond or two, or take more memory than the saving is worth.
+AUTO_STATES = 20_000
+AUTO_MIN_WALKS = 500
 
 
 def compile(
@@ -32,7 +36,8 @@ def compile(
 
     Args:
         mode: "eager" finds the legal tokens of every state now; "lazy" finds those of a state when they are needed,
-            which costs well under a microsecond, and keeps the ones that cost more; "auto" is eager for small automata.
+            which costs well under a microsecond, and keeps the ones that cost more; "auto" begins lazy and stores all
+            masks of a small automaton once so many were needed that this pays.
         unreachable: what to do about values that the vocabulary's tokens cannot spell: an error that names them, or
             go on without them and list them in ``unreachable_values``.
         prefix_space: a space before the answer, as SentencePiece tokenizers write it: "none", "optional" or
@@ -53,14 +58,18 @@ def compile(
     extended = with_prefix_space(automaton, prefix_space)
     live = live_in_tokens(extended, vocabulary)
     unreachable_values = find_unreachable_values(extended, vocabulary, live, error=unreachable == "error")
-    if mode == "auto" and method == "walk" and extended.num_states > AUTO_EAGER_STATES:
+    walks_before_storing = -1
+    if mode == "auto" and method == "walk":
         mode = "lazy"
+        if extended.num_states <= AUTO_STATES:
+            walks_before_storing = max(AUTO_MIN_WALKS, extended.num_states // 2)
     masks = None if mode == "lazy" else eager_masks(automaton, extended, vocabulary, live, method, threads)
     return Constraint(
         extended,
         vocabulary,
         live=live,
         masks=masks,
+        walks_before_storing=walks_before_storing,
         prefix_space=prefix_space,
         unreachable_values=unreachable_values,
         compile_seconds=time.perf_counter() - begin,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from .automaton import Automaton, PrefixSpace
+from .eager_masks import eager_masks
 from .errors import TrieautoError, shorten
 from .frozen import Frozen
 from .kernels import descriptor
@@ -34,14 +36,12 @@ class Constraint(Frozen):
         automaton: the language, a prefix space included.
         vocabulary: the tokens.
         num_words: the least width of a bitmask's rows, in int32 words.
-        mode: "eager" or "lazy", how masks are had.
         prefix_space: "none", "optional" or "required".
         unreachable_values: the set's values that this vocabulary cannot spell (with ``unreachable="report"``).
     """
 
     automaton: Automaton
     vocabulary: Vocabulary
-    mode: Literal["eager", "lazy"]
     prefix_space: PrefixSpace
     unreachable_values: list[str | bytes]
     num_words: int
@@ -49,8 +49,8 @@ class Constraint(Frozen):
     descriptor_address: int
     _compile_seconds: float
     _live: npt.NDArray[np.uint8]
-    _mask_offsets: npt.NDArray[np.int32]
-    _mask_tokens: npt.NDArray[np.int32]
+    _masks: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
+    _storing: threading.Lock
     _stop_ids: npt.NDArray[np.int32]
     _descriptor: npt.NDArray[np.int64]
     _ready: ReadyMasks
@@ -62,24 +62,24 @@ class Constraint(Frozen):
         *,
         live: npt.NDArray[np.uint8],
         masks: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None,
+        walks_before_storing: int = -1,
         prefix_space: PrefixSpace,
         unreachable_values: list[str | bytes],
         compile_seconds: float,
     ) -> None:
-        mask_offsets, mask_tokens = masks if masks is not None else (_NO_MASKS, _NO_MASKS)
+        masks = (_NO_MASKS, _NO_MASKS) if masks is None else masks
         stop_ids = np.array(vocabulary.stop_token_ids, np.int32)
         words = np.zeros(descriptor.DESCRIPTOR_WORDS, np.int64)
         tables = vocabulary.tables
         descriptor.describe(
             words, *automaton.arrays, automaton.accepting, live,
             tables.nodes, tables.token_ids, tables.data, tables.offsets, stop_ids,
-            mask_offsets, mask_tokens, tables.max_token_length, vocabulary.size, tables.scratch,
+            *masks, tables.max_token_length, vocabulary.size, tables.scratch, walks_before_storing,
         )  # fmt: skip
         num_words = (vocabulary.size + 31) // 32
         self._set(
             automaton=automaton,
             vocabulary=vocabulary,
-            mode="lazy" if masks is None else "eager",
             prefix_space=prefix_space,
             unreachable_values=unreachable_values,
             num_words=num_words,
@@ -87,8 +87,8 @@ class Constraint(Frozen):
             descriptor_address=words.ctypes.data,
             _compile_seconds=compile_seconds,
             _live=live,
-            _mask_offsets=mask_offsets,
-            _mask_tokens=mask_tokens,
+            _masks=masks,
+            _storing=threading.Lock(),
             _stop_ids=stop_ids,
             _descriptor=words,
             _ready=ReadyMasks(READY_LIMIT, words),
@@ -97,7 +97,8 @@ class Constraint(Frozen):
     def __reduce__(self) -> tuple[object, ...]:
         options = {
             "live": self._live,
-            "masks": None if self.mode == "lazy" else (self._mask_offsets, self._mask_tokens),
+            "masks": None if self.mode == "lazy" else self._masks,
+            "walks_before_storing": int(self._descriptor[descriptor.WALKS_LEFT]),
             "prefix_space": self.prefix_space,
             "unreachable_values": self.unreachable_values,
             "compile_seconds": self._compile_seconds,
@@ -110,8 +111,27 @@ class Constraint(Frozen):
                 f"state {shorten(state)} is not one of the {self.num_states:,} states of this constraint"
             )
 
+    @property
+    def mode(self) -> Literal["eager", "lazy"]:
+        """How masks are had: "eager", all are stored, or "lazy", they are found when needed."""
+        return "eager" if len(self._masks[0]) > 0 else "lazy"
+
+    def _store_masks(self) -> None:
+        """Store the masks of all states: enough were found one by one for that to pay."""
+        with self._storing:
+            if self.mode == "lazy":
+                masks = eager_masks(self.automaton, self.automaton, self.vocabulary, self._live, "walk", 1)
+                self._set(_masks=masks)
+                descriptor.set_masks(self._descriptor, *masks)
+
     def make_ready(self, state: int) -> None:
-        """Make the mask of a state that has too many tokens to find or to set one by one at each step, and keep it."""
+        """Make the mask of a state that has too many tokens to find or to set one by one at each step, and keep it.
+
+        Kernels ask for this. They also ask when all masks should be stored, and then that is done instead.
+        """
+        if self._descriptor[descriptor.WALKS_LEFT] == 0:
+            self._store_masks()
+            return
         tokens = self.content_tokens(state)
         if len(tokens) <= ROW_COUNT:
             self._ready.add(state, tokens, is_row=False)
@@ -125,8 +145,9 @@ class Constraint(Frozen):
     def content_tokens(self, state: int) -> npt.NDArray[np.int32]:
         """The tokens with bytes that are legal in a state, in the order of their bytes: int32."""
         self._check_state(state)
-        if self.mode == "eager":
-            return self._mask_tokens[self._mask_offsets[state] : self._mask_offsets[state + 1]].copy()
+        offsets, stored = self._masks
+        if len(offsets) > 0:
+            return stored[offsets[state] : offsets[state + 1]].copy()
         automaton, tables = self.automaton, self.vocabulary.tables
         return state_tokens(*automaton.arrays, self._live, *tables.trie, state)  # type: ignore[no-any-return]
 
@@ -173,7 +194,7 @@ class Constraint(Frozen):
     def nbytes(self) -> int:
         """Memory of this constraint in bytes, ready masks included; without the vocabulary, which is shared, and
         without the caller's values."""
-        arrays: list[npt.NDArray[Any]] = [self._live, self._mask_offsets, self._mask_tokens, self._descriptor]
+        arrays: list[npt.NDArray[Any]] = [self._live, *self._masks, self._descriptor]
         return self.automaton.nbytes + sum(array.nbytes for array in arrays) + self._ready.nbytes
 
     def stats(self) -> dict[str, Any]:
@@ -184,7 +205,7 @@ class Constraint(Frozen):
             "mode": self.mode,
             "prefix_space": self.prefix_space,
             "bytes": self.nbytes,
-            "stored_mask_entries": len(self._mask_tokens),
+            "stored_mask_entries": len(self._masks[1]),
             "ready_masks": len(self._ready),
             "ready_masks_made": self._ready.num_made,
             "unreachable_values": len(self.unreachable_values),

@@ -19,7 +19,7 @@ from .walk import collect
 LABELS, NUM_LABELS, LINKS, NUM_LINKS, TARGETS, NUM_TARGETS, ACCEPTING, NUM_STATES, LIVE, NUM_LIVE = range(10)
 NODES, NUM_SLOTS, TOKEN_IDS, NUM_TOKEN_IDS, MAX_TOKEN_LENGTH = range(10, 15)
 TOKEN_DATA, NUM_TOKEN_BYTES, TOKEN_OFFSETS, NUM_TOKENS, STOP_IDS, NUM_STOP_IDS, SIZE = range(15, 22)
-MASK_OFFSETS, NUM_MASK_OFFSETS, MASK_TOKENS, NUM_MASK_TOKENS, READY, READY_CAPACITY, SCRATCH = range(22, 29)
+MASK_OFFSETS, NUM_MASK_OFFSETS, MASK_TOKENS, NUM_MASK_TOKENS, READY, READY_CAPACITY, SCRATCH, WALKS_LEFT = range(22, 30)
 DESCRIPTOR_WORDS = 32
 
 # Record words.
@@ -34,16 +34,19 @@ _AUTOMATON_ARRAYS = "uint8[::1], int32[::1], int32[::1], uint8[::1], uint8[::1]"
 _TOKEN_ARRAYS = f"int32[:, ::1], int32[::1], {BYTES}, int64[::1], int32[::1]"
 
 
-@kernel(f"void(int64[::1], {_AUTOMATON_ARRAYS}, {_TOKEN_ARRAYS}, int32[::1], int32[::1], int64, int64, int32[::1])")
+@kernel(
+    f"void(int64[::1], {_AUTOMATON_ARRAYS}, {_TOKEN_ARRAYS}, int32[::1], int32[::1], int64, int64, int32[::1], int64)"
+)
 def describe(
     d, labels, links, targets, accepting, live, nodes, token_ids, token_data, token_offsets, stop_ids,
-    mask_offsets, mask_tokens, max_token_length, size, scratch,
+    mask_offsets, mask_tokens, max_token_length, size, scratch, walks_left,
 ):  # fmt: skip
     """Write a descriptor, int64[DESCRIPTOR_WORDS]. Whoever keeps it keeps the arrays.
 
     ``live`` may be empty (every state is), and so may ``mask_offsets`` (masks are found when needed).
     ``scratch``: int32[scratch_length(max_token_length)], working space that may be shared by everything, since only
-    kernels that hold the interpreter lock write there.
+    kernels that hold the interpreter lock write there. ``walks_left``: after how many masks found by walking all of
+    them should be stored; -1 for never.
     """
     d[LABELS], d[NUM_LABELS] = labels.ctypes.data, len(labels)
     d[LINKS], d[NUM_LINKS] = links.ctypes.data, len(links)
@@ -59,6 +62,15 @@ def describe(
     d[MASK_TOKENS], d[NUM_MASK_TOKENS] = mask_tokens.ctypes.data, len(mask_tokens)
     d[MAX_TOKEN_LENGTH], d[SIZE], d[SCRATCH] = max_token_length, size, scratch.ctypes.data
     d[READY] = d[READY_CAPACITY] = 0
+    d[WALKS_LEFT] = walks_left
+
+
+@kernel("void(int64[::1], int32[::1], int32[::1])", nogil=False)
+def set_masks(d, mask_offsets, mask_tokens):
+    """Store the masks of all states in a descriptor, all at once."""
+    d[MASK_OFFSETS], d[NUM_MASK_OFFSETS] = mask_offsets.ctypes.data, len(mask_offsets)
+    d[MASK_TOKENS], d[NUM_MASK_TOKENS] = mask_tokens.ctypes.data, len(mask_tokens)
+    d[WALKS_LEFT] = -1
 
 
 @kernel("void(int64[::1], int64[:, ::1])", nogil=False)
@@ -125,7 +137,18 @@ def walk_from(d, state, tokens, limit):
     depth = d[MAX_TOKEN_LENGTH] + 1
     stack = int32_at(d[SCRATCH], 3 * depth).reshape((depth, 3))
     return collect(
-        labels_of(d), links_of(d), targets_of(d), live_of(d), nodes, token_ids, state, stack, tokens, nowhere, 0, limit
+        labels_of(d),
+        links_of(d),
+        targets_of(d),
+        live_of(d),
+        nodes,
+        token_ids,
+        state,
+        stack,
+        tokens,
+        nowhere,
+        np.int64(0),
+        limit,
     )
 
 

@@ -17,6 +17,7 @@ from .descriptor import (
     SIZE,
     TERMINATED,
     WALK_LIMIT,
+    WALKS_LEFT,
     accepts,
     descriptor_of,
     scratch_tokens_of,
@@ -120,6 +121,10 @@ def _fill(d, state, row, tracked):
                 return np.int64(state)
             tokens = int32_at(d[MASK_TOKENS] + 4 * np.int64(first), count)
         else:
+            if d[WALKS_LEFT] >= 0:
+                if d[WALKS_LEFT] == 0:
+                    return np.int64(state)
+                d[WALKS_LEFT] -= 1
             count = walk_from(d, state, tokens, WALK_LIMIT)
             if count < 0:
                 return np.int64(state)

@@ -23,7 +23,7 @@ TOKEN_TRIE = "int32[:, ::1], int32[::1]"  # nodes, token ids: see ``token_trie``
 
 @helper
 def new_stack(max_token_length):
-    """Working space of ``collect``: for each depth the next edge, where the edges end, the token trie's slot."""
+    """Working space of ``collect``: for each depth with edges left, the next, where they end, the token trie's slot."""
     return np.empty((max_token_length + 1, 3), np.int32)
 
 
@@ -34,39 +34,43 @@ def collect(labels, links, targets, live, nodes, token_ids, state, stack, tokens
     Where each leads goes to ``ends``, unless that is empty. Returns the new position, ``NO_ROOM`` if ``tokens`` is
     too short (nothing below ``position`` has changed), or ``TOO_LONG`` after looking at more than ``limit`` edges.
     """
-    depth = 0
-    stack[0, 0] = first_edge(links, targets, state)
-    stack[0, 1] = last_edge(links, targets, state)
-    stack[0, 2] = 0
-    while depth >= 0:
-        edge = stack[depth, 0]
-        if edge >= stack[depth, 1]:
+    depth = -1
+    slot = np.int64(0)
+    edge = np.int64(first_edge(links, targets, state))
+    stop = np.int64(last_edge(links, targets, state))
+    while True:
+        while edge >= stop:
+            if depth < 0:
+                return position
+            edge, stop, slot = np.int64(stack[depth, 0]), np.int64(stack[depth, 1]), np.int64(stack[depth, 2])
             depth -= 1
-            continue
         limit -= 1
         if limit < 0:
-            return TOO_LONG
-        stack[depth, 0] = next_edge(links, targets, edge)
-        parent = stack[depth, 2]
-        slot = nodes[parent, BASE] + labels[edge]
-        if nodes[slot, CHECK] != parent:
+            return np.int64(TOO_LONG)
+        following = np.int64(next_edge(links, targets, edge))
+        child = np.int64(nodes[slot, BASE] + labels[edge])
+        if nodes[child, CHECK] != slot:
+            edge = following
             continue
-        target = edge_target(targets, edge)
-        first, last = nodes[slot, FIRST], nodes[slot, LAST]
+        target = np.int64(edge_target(targets, edge))
+        first, last = nodes[child, FIRST], nodes[child, LAST]
         if last > first and (len(live) == 0 or live[target] != 0):
             if position + last - first > len(tokens):
-                return NO_ROOM
+                return np.int64(NO_ROOM)
             for k in range(first, last):
                 tokens[position] = token_ids[k]
                 if len(ends) > 0:
                     ends[position] = target
                 position += 1
-        if nodes[slot, BASE] != 0:
+        if nodes[child, BASE] == 0:
+            edge = following
+            continue
+        if following < stop:  # most states have one edge, and nothing to come back to
             depth += 1
-            stack[depth, 0] = first_edge(links, targets, target)
-            stack[depth, 1] = last_edge(links, targets, target)
-            stack[depth, 2] = slot
-    return position
+            stack[depth, 0], stack[depth, 1], stack[depth, 2] = following, stop, slot
+        slot = child
+        edge = np.int64(first_edge(links, targets, target))
+        stop = np.int64(last_edge(links, targets, target))
 
 
 @helper
@@ -85,7 +89,18 @@ def state_tokens(labels, links, targets, live, nodes, token_ids, max_token_lengt
     nowhere = np.empty(0, np.int32)
     while True:
         position = collect(
-            labels, links, targets, live, nodes, token_ids, state, stack, tokens, nowhere, 0, np.int64(1) << 62
+            labels,
+            links,
+            targets,
+            live,
+            nodes,
+            token_ids,
+            state,
+            stack,
+            tokens,
+            nowhere,
+            np.int64(0),
+            np.int64(1) << 62,
         )
         if position >= 0:
             return tokens[:position].copy()
@@ -162,7 +177,7 @@ def live_states(labels, links, targets, accepting, nodes, token_ids, max_token_l
                     stack,
                     tokens,
                     ends,
-                    0,
+                    np.int64(0),
                     np.int64(1) << 62,
                 )
                 if count >= 0:
