@@ -22,6 +22,7 @@ from trieauto.cli.errors import CommandError
 from trieauto.cli.mask_sizes import DepthRow, grouped
 from trieauto.cli.prompts import RESULT_KEYS, read_prompts
 from trieauto.cli.results import ResultFile
+from trieauto.cli.run_record import RunRecord
 from trieauto.cli.tokenizers import load_vocabulary
 from trieauto.cli.values import read_values
 from trieauto.demo_sets import tool_names
@@ -63,6 +64,10 @@ def test_usage_errors_exit_with_2(capsys: Output, tmp_path: Path) -> None:
         ["inspect", str(values)],
         ["choose", "--values", str(values)],
         ["choose", "--model", "m", "--values", str(values), "--batch-size", "0"],
+        ["choose", "--model", "m", "--values", str(values), "--batch-size", "1000001"],
+        ["choose", "--model", "", "--values", str(values)],
+        ["inspect", str(values), "--tokenizer", ""],
+        ["demo", "--prompt", ""],
     ):
         assert main(arguments) == 2
         written = capsys.readouterr()
@@ -137,9 +142,10 @@ def test_values_are_read_as_written(name: str, content: str, values: list[str], 
         ("v.json", b'["a",\n "\xe9"]', ":2", "not UTF-8 (byte 0xe9)"),
         ("v.json", b'{"a": 1}', "", "not an array"),
         ("v.json", b'["a", 7]', ": element 2", "7 is not a string"),
+        ("v.json", b"[null]", ": element 1", "null is not a string"),
         ("v.json", b'["\\ud800"]', ": element 1", "lone surrogate"),
         ("v.jsonl", b'"a"\nb\n', ":2", "not JSON"),
-        ("v.jsonl", b'"a"\n["b"]\n', ":2", "['b'] is not a string"),
+        ("v.jsonl", b'"a"\n["b"]\n', ":2", '["b"] is not a string'),
         ("v.jsonl", b'"a"\n\n', ":2", "empty line"),
     ],
 )
@@ -283,7 +289,7 @@ def test_grouped_depths_keep_every_node() -> None:
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        (None, "no such directory"),
+        (None, "no such file or directory"),
         (b"\x00\x01 neither of them", "no tokenizer file of a known kind"),
         (b'{"version": 1}', "neither a tokenizer.json nor a tekken.json"),
         (b'{"version": ', "not JSON"),
@@ -299,6 +305,117 @@ def test_a_bad_tokenizer_is_named(content: bytes | None, what: str, capsys: Outp
     assert what in message
 
 
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("Yg== 0", "the id 0 is given twice"),
+        ("Yg== 16777216", "the id is too large"),
+        (f"Yg== {'9' * 5_000}", "the id is too large"),
+        ("Yg== 1_0", "not a token in base64 and its id"),
+        ("Yg== -1", "not a token in base64 and its id"),
+        ("Yg", "not a token in base64 and its id"),
+        ("Yg=== 1", "not a token in base64 and its id"),
+        ("Yg==", "not a token in base64 and its id"),
+    ],
+)
+def test_a_bad_line_of_ranks_is_named(line: str, what: str, capsys: Output, tmp_path: Path) -> None:
+    values = write(tmp_path / "v.txt", "a\n")
+    for content, number in ((f"YQ== 0\n{line}", 2), (f"YQ== 0\r\nYw== 1\r\n{line}\r\n", 3)):
+        path = write(tmp_path / "t.tiktoken", content)
+        message = failure(capsys, "inspect", values, "--tokenizer", path)
+        assert message.startswith(f"trieauto inspect: {path}:{number}: {what}")
+
+
+@pytest.mark.parametrize("content", [b"", b"?\n"])
+def test_a_tiktoken_file_is_known_by_its_name_too(content: bytes, capsys: Output, tmp_path: Path) -> None:
+    path = write(tmp_path / "t.tiktoken", content)
+    message = failure(capsys, "inspect", write(tmp_path / "v.txt", "a\n"), "--tokenizer", path)
+    assert message.endswith(f"{path}:1: not a token in base64 and its id" if content else f"{path} holds no tokens")
+
+
+@pytest.mark.parametrize("name", ["t.json", "t.model", "t.GGUF", "t.tiktoken", "./t", ".t", "../t", "a/b/c", "/a/b"])
+def test_a_path_is_never_looked_for_in_the_hub(
+    name: str, capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    values = write(tmp_path / "v.txt", "a\n")
+    prompts = write(tmp_path / "p.jsonl", '{"prompt": "a"}')
+    expected = f"no such file or directory: {name}"
+    assert failure(capsys, "inspect", values, "--tokenizer", name).endswith(expected)
+    assert failure(capsys, "choose", "--model", name, "--values", values, "--prompts", prompts).endswith(expected)
+
+
+def test_an_empty_directory_holds_no_tokenizer(capsys: Output, tmp_path: Path) -> None:
+    values = write(tmp_path / "v.txt", "a\n")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert failure(capsys, "inspect", values, "--tokenizer", empty).endswith(f"{empty} holds no tokenizer")
+
+
+@pytest.mark.parametrize("kind", ["header", "metadata", "tensors", "garbage"])
+def test_a_gguf_that_is_not_whole_is_named(kind: str, capsys: Output, tmp_path: Path) -> None:
+    with smollm2_gguf_file().open("rb") as file:
+        content = file.read({"header": 20, "metadata": 50_000, "tensors": 20_000_000, "garbage": 4}[kind])
+    path = write(tmp_path / "m.gguf", content + (b"\xff" * 3_000 if kind == "garbage" else b""))
+    values = write(tmp_path / "v.txt", "a\n")
+    prompts = write(tmp_path / "p.jsonl", '{"prompt": "a"}')
+    expected = f"{path}: not a whole GGUF file"
+    assert failure(capsys, "inspect", values, "--tokenizer", path).endswith(expected)
+    if kind == "metadata":
+        arguments = ("--model", tmp_path, "--gguf", path.name, "--values", values, "--prompts", prompts)
+        assert failure(capsys, "choose", *arguments).endswith(expected)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"config": {}, "vocab": [1]},
+        {"vocab": []},
+        {"model": 3},
+        {"model": {"type": "BPE", "vocab": [1], "merges": 7}},
+        {"model": {"type": "BPE", "vocab": {"a": "x"}, "merges": []}, "added_tokens": 5, "decoder": 3},
+    ],
+)
+def test_a_tokenizer_of_a_wrong_shape_is_named(document: Any, capsys: Output, tmp_path: Path) -> None:
+    path = write(tmp_path / "tokenizer.json", json.dumps(document))
+    values = write(tmp_path / "v.txt", "a\n")
+    prompts = write(tmp_path / "p.jsonl", '{"prompt": "a"}')
+    message = failure(capsys, "inspect", values, "--tokenizer", path)
+    assert str(path) in message
+    assert "not a tokenizer" in message
+    if "model" in document:
+        write(tmp_path / "tokenizer_config.json", '{"tokenizer_class": "PreTrainedTokenizerFast"}')
+        message = failure(capsys, "choose", "--model", tmp_path, "--values", values, "--prompts", prompts)
+        assert f"{tmp_path}: not a tokenizer that can be read" in message
+
+
+def test_a_set_that_cannot_be_spelled_at_all_is_named(capsys: Output, tmp_path: Path) -> None:
+    values = write(tmp_path / "v.txt", "y\nz\nz\n")
+    tokenizer = tiktoken_file(tmp_path / "t", [b"a"])
+    message = failure(capsys, "inspect", values, "--tokenizer", tokenizer)
+    assert message == f"trieauto inspect: {values}: the tokens of {tokenizer} can spell none of the 2 values"
+
+
+# stdout
+
+
+def shell(command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+
+
+def test_a_closed_stdout_is_refused_before_anything_is_read() -> None:
+    result = shell(f"{sys.executable} -m trieauto choose --model none --values none >&-")
+    assert (result.returncode, result.stderr) == (1, "trieauto: stdout is closed: there is nowhere to write to\n")
+
+
+def test_a_reader_that_has_had_enough_ends_the_command_as_a_signal_would(tmp_path: Path) -> None:
+    values, tokenizer = write(tmp_path / "v.txt", "a\n"), tiktoken_file(tmp_path / "t", [b"a"])
+    command = f"{sys.executable} -m trieauto inspect {values} --tokenizer {tokenizer}"
+    result = shell(f"{command} | true; echo ${{PIPESTATUS[0]}}")
+    assert result.stderr == ""
+    assert result.stdout == "141\n"
+
+
 # choose: the prompts
 
 
@@ -311,9 +428,10 @@ def test_a_bad_tokenizer_is_named(content: bytes | None, what: str, capsys: Outp
         (b'{"prompt": "\\ud800"}', "a lone surrogate"),
         (b'["prompt"]', "not a JSON object"),
         (b'{"text": "a"}', 'either "prompt" or "messages"'),
-        (b'{"prompt": "a", "messages": []}', 'either "prompt" or "messages"'),
-        (b'{"prompt": ["a"]}', "\"prompt\" is ['a']"),
-        (b'{"messages": []}', "not a list of messages"),
+        (b'{"prompt": "a", "messages": []}', 'has both "prompt" and "messages": give one'),
+        (b'{"prompt": ["a"]}', '"prompt" is ["a"]'),
+        (b'{"messages": []}', '"messages" is empty'),
+        (b'{"messages": null}', '"messages" is null, not a list of messages'),
         (b'{"messages": [{"role": "user"}]}', 'not a message with "role" and "content"'),
         (b'{"prompt": "a", "value": 1}', 'the key "value"'),
     ],
@@ -349,6 +467,7 @@ RECORDS = [
     {"prompt": "first", "id": 3},
 ]
 RESULTS = {"value": "ja, é", "log_probability": -1.25, "num_tokens": 2, "num_forward_passes": 2}
+RECORD = RunRecord.of(["ja, é", "nein"], None, "a-model", None)
 
 
 @pytest.fixture
@@ -365,7 +484,7 @@ def test_wherever_a_file_is_cut_off_its_complete_lines_are_kept(prompts_path: Pa
     for length in range(len(complete) + 1):
         output.write_bytes(complete[:length])
         with ResultFile(output, str(prompts_path)) as results:
-            results.check(prompts, {"ja, é", "nein"})
+            results.check(prompts, {"ja, é", "nein"}, RECORD)
             assert results.num_done == complete[:length].count(b"\n")
             assert output.read_bytes() == complete[:length]
             results.begin()
@@ -396,7 +515,7 @@ def test_a_file_that_belongs_to_another_run_is_refused_and_left_alone(
         ResultFile(output, str(prompts_path)) as results,
         pytest.raises(CommandError, match=r"output\.jsonl:\d is not an answer to line \d"),
     ):
-        results.check(prompts, {"ja, é", "nein"})
+        results.check(prompts, {"ja, é", "nein"}, RECORD)
     assert output.read_bytes() == content
 
 
@@ -407,6 +526,59 @@ def test_only_a_file_of_its_own_is_written_to(prompts_path: Path, tmp_path: Path
         ResultFile(tmp_path, str(prompts_path))
     with pytest.raises(CommandError, match="No such file or directory"):
         ResultFile(tmp_path / "none" / "output.jsonl", str(prompts_path))
+
+
+@pytest.mark.parametrize(
+    ("other", "name"),
+    [
+        (RunRecord.of(["ja, é", "nein", "neu"], None, "a-model", None), "other --values"),
+        (RunRecord.of(["nein", "ja, é"], None, "a-model", None), "other --values"),
+        (RunRecord.of(["ja, é", "nein"], "", "a-model", None), "another --system"),
+        (RunRecord.of(["ja, é", "nein"], None, "b-model", None), "another --model"),
+        (RunRecord.of(["ja, é", "nein"], None, "a-model", "m.gguf"), "another --gguf"),
+    ],
+)
+def test_a_file_goes_on_only_as_it_was_begun(other: RunRecord, name: str, prompts_path: Path, tmp_path: Path) -> None:
+    prompts = read_prompts(str(prompts_path), None)
+    values = {"ja, é", "nein", "neu"}
+    output, run_file = tmp_path / "output.jsonl", tmp_path / "output.jsonl.run"
+
+    def begin(record: RunRecord, count: int) -> None:
+        with ResultFile(output, str(prompts_path)) as results:
+            results.check(prompts, values, record)
+            results.begin()
+            results.write(b"".join(line.answered(RESULTS) for line in prompts[results.num_done : count]))
+            if count == len(prompts):
+                results.finish()
+
+    begin(RECORD, 1)
+    content = output.read_bytes()
+    with pytest.raises(CommandError, match=f"was begun with {name}: go on with the same"):
+        begin(other, 3)
+    assert output.read_bytes() == content
+    begin(RECORD, 2)
+    run_file.write_text("{")
+    with pytest.raises(CommandError, match="does not say how"):
+        begin(RECORD, 3)
+    run_file.unlink()  # without it, what is there decides alone
+    begin(other, 3)
+    assert output.read_bytes().count(b"\n") == 3
+    assert not run_file.exists()
+    begin(RECORD, 3)
+
+    output.unlink()
+    begin(RECORD, 1)
+    output.unlink()  # a record of a file that is gone does not count
+    begin(other, 3)
+
+
+def test_nothing_is_left_of_a_run_that_wrote_nothing(prompts_path: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output.jsonl"
+    prompts = read_prompts(str(prompts_path), None)
+    with ResultFile(output, str(prompts_path)) as results:
+        results.check(prompts, {"a"}, RECORD)
+        results.begin()
+    assert sorted(tmp_path.iterdir()) == [prompts_path]
 
 
 # choose: with the real model
@@ -480,6 +652,7 @@ def test_an_interruption_at_any_moment_loses_and_repeats_nothing(
     assert 3 <= num_kept < 24
     # The moment of the kill is rarely within a line, so a line is torn here.
     output.write_bytes(kept + json.dumps(some_prompts(24)[num_kept]).encode()[:30])
+    assert Path(f"{output}.run").exists()
 
     assert main(arguments) == 0
     resumed = output.read_bytes()
@@ -494,6 +667,7 @@ def test_an_interruption_at_any_moment_loses_and_repeats_nothing(
 
     assert main(arguments) == 0
     assert output.read_bytes() == resumed
+    assert not Path(f"{output}.run").exists()
 
 
 def test_answers_are_the_choosers(
@@ -517,6 +691,22 @@ def test_answers_are_the_choosers(
     assert written.err.count("\n") == 1
 
 
+def test_values_that_the_model_cannot_spell_are_named_with_their_places(
+    job: list[str], tmp_path: Path, capsys: Output
+) -> None:
+    output = tmp_path / "output.jsonl"
+    for name, content, what in (
+        ("v.txt", "get\n\x04\n\x06\n", "cannot spell '\\x04' (line 2), '\\x06' (line 3): remove them"),
+        ("v.json", '["get", "\\u0004"]', "cannot spell '\\x04' (element 2): remove them"),
+        ("v.txt", "\x04\n", "can spell none of the 1 value"),
+    ):
+        values = write(tmp_path / name, content)
+        message = failure(capsys, *job, "--values", values, "--output", output)
+        assert message == f"trieauto choose: {values}: the model's tokens {what}"
+        assert not output.exists()
+        assert not Path(f"{output}.run").exists()
+
+
 @pytest.mark.parametrize(
     ("line", "what"),
     [
@@ -534,20 +724,20 @@ def test_a_prompt_that_the_model_cannot_take_is_named_before_anything_is_generat
     message = failure(capsys, *job, "--output", output)
     assert message.startswith(f"trieauto choose: {prompts}:5: ")
     assert what in message
-    assert output.read_bytes() == b""
+    assert not output.exists()
 
 
 def test_a_bad_model_is_named(job: list[str], model_directory: Path, tmp_path: Path, capsys: Output) -> None:
     gguf = smollm2_gguf_file()
     for arguments, what in (
-        (["--model", tmp_path / "none"], "no such directory"),
+        (["--model", tmp_path / "none"], "no such file or directory"),
         (["--model", gguf], "is a file, not the directory of a model"),
         (["--model", gguf.parent], f"add --gguf {gguf.name}"),
         (
             ["--model", gguf.parent, "--gguf", "other.gguf"],
             f"no file other.gguf in {gguf.parent}; there is {gguf.name}",
         ),
-        (["--model", tmp_path], f"cannot load the tokenizer of {tmp_path}"),
+        (["--model", tmp_path], f"{tmp_path} holds no tokenizer"),
     ):
         assert what in failure(capsys, *job, *arguments)
 

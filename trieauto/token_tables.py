@@ -67,7 +67,7 @@ class TokenTables:
 
     def _build_trie(self) -> dict[str, npt.NDArray[Any]]:
         lengths = np.diff(self.offsets)
-        order, shared = sort_packed(PackedStrings(self.data, self.offsets), threads=1)
+        order, shared = sort_packed(PackedStrings(self.data, self.offsets))
         keep = lengths[order] > 0  # tokens without bytes come first and end at the root
         order, shared = order[keep], shared[keep]
         if len(shared) > 0:

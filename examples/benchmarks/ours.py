@@ -32,6 +32,11 @@ class Trieauto(Engine):
     def compile(self, form: Form, source: Any) -> trieauto.Constraint:
         return trieauto.compile(trieauto.choices(source), self.vocabulary, mode=self.mode)
 
+    def settle(self, compiled: trieauto.Constraint) -> None:
+        """In auto mode the masks of a set of this size are stored after some thousand of them: do it now."""
+        if self.mode == "auto":
+            compiled._store_masks()
+
     def matcher(self, compiled: trieauto.Constraint) -> trieauto.Matcher:
         return compiled.matcher()
 

@@ -53,6 +53,9 @@ class Engine(ABC):
     def compile(self, form: Form, source: Any) -> Any:
         """What can be shared by all matchers of a set."""
 
+    def settle(self, compiled: Any) -> None:  # noqa: B027 (most have nothing to do)
+        """Bring a set to the state that it is in after long use."""
+
     @abstractmethod
     def matcher(self, compiled: Any) -> Any:
         """A matcher before the first token."""

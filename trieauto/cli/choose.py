@@ -9,19 +9,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import TrieautoError
+from ..errors import EmptyConstraintError, TrieautoError, UnreachableValueError, shorten
 from ..kernels.jit import warm_up
+from .arguments import filled, positive
 from .errors import CommandError, reason
 from .models import load_model, load_tokenizer, require_transformers
 from .prompts import PromptLine, read_prompts
 from .results import ResultFile, ResultStream
+from .run_record import RunRecord
 from .terminal import counted, duration, status
-from .values import read_values
+from .values import place_of_value, read_values
 
 if TYPE_CHECKING:
-    from transformers import PretrainedConfig, PreTrainedTokenizerBase
+    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-    from ..integrations.hf import Choice
+    from ..integrations.hf import Choice, Chooser
+
+_SHOWN_VALUES = 5
 
 
 def add_parser(commands: Any) -> None:
@@ -33,10 +37,18 @@ def add_parser(commands: Any) -> None:
         "in the same order. After an interruption of any kind, the same command goes on where the output file ends.",
         epilog='A line of the prompts is {"prompt": "plain text"}, which the model goes on from, or {"messages": '
         '[{"role": "user", "content": "..."}]}, a chat. Its other keys are kept. Added to it are value, '
-        "log_probability, num_tokens and num_forward_passes.",
+        "log_probability (natural logarithm, of the tokens that the model chose), num_tokens and num_forward_passes.",
     )
-    parser.add_argument("--model", required=True, metavar="DIR", help="the model's directory, or its Hugging Face name")
-    parser.add_argument("--gguf", metavar="NAME", help="the file in that directory, if the model is a GGUF")
+    parser.add_argument(
+        "--model",
+        required=True,
+        type=filled,
+        metavar="DIR|NAME",
+        help="the model's directory, or its name in the Hugging Face hub",
+    )
+    parser.add_argument(
+        "--gguf", type=filled, metavar="NAME", help="the file in that directory, if the model is a GGUF"
+    )
     parser.add_argument(
         "--values",
         required=True,
@@ -48,7 +60,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--output", default="-", metavar="FILE", help="the answers, JSON lines (default: -, stdout)")
     parser.add_argument(
         "--batch-size",
-        type=_positive,
+        type=positive,
         default=8,
         metavar="N",
         help="prompts answered, and written, together (default: 8)",
@@ -69,7 +81,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output == "-":
         return _answer(arguments, values, prompts, ResultStream())
     with ResultFile(Path(arguments.output), arguments.prompts) as results:
-        results.check(prompts, frozenset(values))
+        record = RunRecord.of(values, arguments.system, arguments.model, arguments.gguf)
+        results.check(prompts, frozenset(values), record)
         return _answer(arguments, values, prompts, results)
 
 
@@ -81,6 +94,7 @@ def _answer(
 ) -> int:
     num_done = results.num_done
     if num_done == len(prompts):
+        results.finish()
         _say(f"{arguments.output} is complete: {counted(num_done, 'prompt')} answered")
         return 0
     if num_done > 0:
@@ -96,9 +110,7 @@ def _answer(
 
     from tqdm import tqdm
 
-    from ..integrations.hf import Chooser
-
-    chooser = Chooser(model, tokenizer, values)
+    chooser = _chooser(model, tokenizer, arguments.values, values)
     results.begin()
     begin = time.perf_counter()
     # Batches are always cut at the same places, so that an interruption does not change any of them.
@@ -110,8 +122,28 @@ def _answer(
             new = list(zip(batch, choices, strict=True))[max(0, num_done - start) :]
             results.write(b"".join(line.answered(_results(choice)) for line, choice in new))
             bar.update(len(new))
+    results.finish()
     _say(f"answered {counted(len(prompts) - num_done, 'prompt')} in {duration(time.perf_counter() - begin)}")
     return 0
+
+
+def _chooser(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, path: Path, values: Sequence[str]) -> Chooser:
+    from ..integrations.hf import Chooser
+
+    try:
+        return Chooser(model, tokenizer, values)
+    except UnreachableValueError as error:
+        shown = ", ".join(
+            f"{shorten(value)} ({place_of_value(path, values.index(str(value)))})"
+            for value in error.values[:_SHOWN_VALUES]
+        )
+        more = len(error.values) - _SHOWN_VALUES
+        more_text = f" and {more:,} more" if more > 0 else ""
+        raise CommandError(f"{path}: the model's tokens cannot spell {shown}{more_text}: remove them") from error
+    except EmptyConstraintError as error:
+        raise CommandError(
+            f"{path}: the model's tokens can spell none of the {counted(len(values), 'value')}"
+        ) from error
 
 
 def _check_prompts(tokenizer: PreTrainedTokenizerBase, prompts: Sequence[PromptLine]) -> tuple[int, str]:
@@ -148,10 +180,3 @@ def _results(choice: Choice) -> dict[str, Any]:
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr)
-
-
-def _positive(text: str) -> int:
-    number = int(text) if text.isdecimal() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
-    return number

@@ -18,6 +18,7 @@ import trieauto
 
 from ..demo_sets import icd10_cm_codes, tool_names
 from ..kernels.jit import warm_up
+from .arguments import filled
 from .errors import CommandError, require
 from .models import INSTALL, load_model, load_tokenizer, require_transformers
 from .terminal import bold, counted, dim, duration, size, status, width
@@ -94,7 +95,7 @@ def add_parser(commands: Any) -> None:
         "what it would have said without the constraint.",
     )
     parser.add_argument("--set", choices=list(SETS), help="one of the two sets (default: both)")
-    parser.add_argument("--prompt", action="append", metavar="TEXT", help="ask this (may be repeated)")
+    parser.add_argument("--prompt", action="append", type=filled, metavar="TEXT", help="ask this (may be repeated)")
     parser.set_defaults(run=run)
 
 
@@ -234,15 +235,16 @@ def _show(prompt: str, answer: Answer, free: str, is_in_set: bool, description: 
     _show_field("prompt", prompt)
     _show_field("answer", str(choice.value), bold)
     _show_field("", description)
-    _show_field("", f"log-probability {choice.log_probability:.2f}", dim)
+    _show_field("", f"log-probability {choice.log_probability:.2f} (natural logarithm, of the tokens chosen)", dim)
+    _show_field("", f"{passes} of {duration(answer.pass_seconds)}", dim)
     _show_field(
         "",
-        f"{passes} of {duration(answer.pass_seconds)}, masks of {duration(answer.mask_seconds)} "
-        f"({duration(answer.repeated_mask_seconds)} when repeated)",
+        f"masks of {duration(answer.repeated_mask_seconds)} "
+        f"({duration(answer.mask_seconds)} after a forward pass, caches cold)",
         dim,
     )
     _show_field("unconstrained", free)
-    _show_field("", "in the set" if is_in_set else "not in the set", dim)
+    _show_field("", "→ in the set" if is_in_set else "→ not in the set", dim)
     sys.stdout.flush()
 
 

@@ -13,8 +13,10 @@ from typing import Any
 import trieauto
 
 from ..automaton import PrefixSpace
-from ..errors import shorten
+from ..errors import EmptyConstraintError, shorten
 from ..kernels.jit import warm_up
+from .arguments import filled
+from .errors import CommandError
 from .mask_sizes import DepthRow, grouped, mask_sizes_by_depth
 from .terminal import bold, counted, dim, duration, size, status
 from .tokenizers import load_vocabulary
@@ -81,6 +83,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--tokenizer",
         required=True,
+        type=filled,
         metavar="PATH|NAME",
         help="a tokenizer.json, tiktoken, SentencePiece, tekken.json or GGUF file, a model's directory, or the name of "
         "one in the Hugging Face hub",
@@ -102,8 +105,14 @@ def run(arguments: argparse.Namespace) -> int:
         begin = time.perf_counter()
         vocabulary, names_stop = load_vocabulary(arguments.tokenizer)
         vocabulary_seconds = time.perf_counter() - begin
-    automaton, constraint, compile_seconds = _compile(values, vocabulary, arguments.prefix_space)
     distinct = {value.encode() for value in values}
+    try:
+        automaton, constraint, compile_seconds = _compile(values, vocabulary, arguments.prefix_space)
+    except EmptyConstraintError as error:
+        raise CommandError(
+            f"{arguments.values}: the tokens of {arguments.tokenizer} can spell none of the "
+            f"{counted(len(distinct), 'value')}"
+        ) from error
     lengths = [len(value) for value in distinct]
     report = Report(
         values_file=str(arguments.values),
@@ -166,14 +175,19 @@ def _show(report: Report) -> None:
         ("values (K)", f"{report.num_values:,}", duplicates),
         ("bytes", f"{report.num_bytes:,}", f"{report.shortest:,} to {report.longest:,} in a value"),
         ("trie nodes", f"{report.num_nodes:,}", ""),
-        ("prefix sharing r", ratio, "nodes / bytes: the lower, the more is shared"),
+        ("nodes per byte (r)", ratio, "the lower, the more prefixes are shared"),
         ("unreachable values", f"{len(report.unreachable_values):,}", ""),
-        ("compile time", duration(report.compile_seconds), f"tokenizer: {duration(report.vocabulary_seconds)}, once"),
+        ("compile time", duration(report.compile_seconds), f"tokenizer: read in {duration(report.vocabulary_seconds)}"),
         ("memory", size(report.memory), f"tokenizer: {size(report.vocabulary_memory)}, shared by all sets"),
         ("masks", report.mode, "found when needed" if report.mode == "lazy" else "all found when compiling"),
         ("prefix space", report.prefix_space, ""),
-        ("token ids", f"{report.num_token_ids:,}", f"stop: {stop_ids}" if stop_ids else "no stop token named"),
-        ("single bytes", f"{report.num_single_bytes}", f"{missing} have no token" if missing else "byte-complete"),
+        ("token ids", f"{report.num_token_ids:,}", f"stop: {stop_ids}" if stop_ids else "the file names no stop token"),
+        (
+            "single bytes",
+            f"{report.num_single_bytes}",
+            f"{missing} of 256 have no token:" if missing else "byte-complete",
+        ),
+        *([("", "", "values that hold them may be unspellable")] if missing else []),
     ):
         print(f"  {label:18}  {figure:>11}  {dim(note)}".rstrip())
     _show_table(report)

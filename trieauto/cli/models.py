@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 INSTALL = 'pip install "trieauto[demo]"'
-_HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+_HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
+_FILE_SUFFIXES = (".json", ".model", ".gguf", ".tiktoken")
+# A directory without any of these holds nothing that transformers could load a tokenizer from.
+_TOKENIZER_FILES = ("config.json", "tokenizer*", "tekken.json", "vocab*", "*.model", "*.tiktoken")
 
 
 def require_transformers(gguf: str | None) -> None:
@@ -67,16 +70,37 @@ def load_model(name: str, gguf: str | None = None) -> PreTrainedModel:
 @contextmanager
 def _loading(what: str, name: str, gguf: str | None) -> Iterator[None]:
     """Without progress bars, and with errors in one line."""
-    _check_place(name, gguf)
+    check_place(name, gguf)
     try:
         # Warnings still appear: the logger of transformers has kept the stderr that it found when it was imported.
         with redirect_stderr(io.StringIO()):
             yield
-    except (OSError, ValueError, ImportError, RuntimeError) as error:
+    except (OSError, ImportError) as error:
         raise CommandError(f"cannot load the {what} of {name}: {reason(error)}") from error
+    except Exception as error:  # what these loaders raise for a malformed file depends on where they fail in it
+        if gguf is not None and not _is_whole_gguf(Path(name) / gguf):
+            raise CommandError(f"{Path(name) / gguf}: not a whole GGUF file") from error
+        raise CommandError(f"{name}: not a {what} that can be read: {reason(error)}") from error
 
 
-def _check_place(name: str, gguf: str | None) -> None:
+def _is_whole_gguf(path: Path) -> bool:
+    """Whether a GGUF can be read to its end. Takes seconds."""
+    from gguf import GGUFReader
+
+    try:
+        GGUFReader(path)
+    except Exception:  # the reader checks nothing: it fails with whatever the wrong bytes lead to
+        return False
+    return True
+
+
+def _looks_like_path(name: str) -> bool:
+    """Whether this cannot be meant as a name in the hub, which is NAME or OWNER/NAME."""
+    return name.lower().endswith(_FILE_SUFFIXES) or not _HUB_NAME.fullmatch(name)
+
+
+def check_place(name: str, gguf: str | None) -> None:
+    """Fail if a name is neither a directory that may hold a tokenizer nor one that the hub could have."""
     place = Path(name)
     if place.is_dir():
         files = sorted(path.name for path in place.glob("*.gguf"))
@@ -85,7 +109,9 @@ def _check_place(name: str, gguf: str | None) -> None:
             raise CommandError(f"no file {gguf} in {name}{found}")
         if gguf is None and files and not (place / "config.json").exists():
             raise CommandError(f"{name} holds a GGUF file: add --gguf {files[0]}")
+        if gguf is None and not any(next(place.glob(pattern), None) for pattern in _TOKENIZER_FILES):
+            raise CommandError(f"{name} holds no tokenizer")
     elif place.exists():
         raise CommandError(f"{name} is a file, not the directory of a model")
-    elif not _HUB_NAME.fullmatch(name):
-        raise CommandError(f"no such directory: {name}")
+    elif _looks_like_path(name):
+        raise CommandError(f"no such file or directory: {name}")

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import shorten
 from .errors import CommandError
-from .values import read_bytes, split_lines
+from .values import as_json, read_bytes, split_lines
 
 RESULT_KEYS = ("value", "log_probability", "num_tokens", "num_forward_passes")
 
@@ -46,6 +45,8 @@ def read_prompts(name: str, system: str | None) -> list[PromptLine]:
         CommandError: a file that cannot be read or holds no prompts, or a line that is none; the message names both.
     """
     origin = "stdin" if name == "-" else name
+    if name == "-" and sys.stdin is None:
+        raise CommandError("stdin is closed: name a file with --prompts")
     data = sys.stdin.buffer.read() if name == "-" else read_bytes(Path(name))
     lines = [_prompt_line(line, f"{origin}:{number}", system) for number, line in enumerate(split_lines(data), start=1)]
     if not lines:
@@ -67,7 +68,7 @@ def _prompt_line(line: bytes, place: str, system: str | None) -> PromptLine:
     except UnicodeEncodeError as error:
         raise CommandError(f"{place}: a lone surrogate, which is no character") from error
     if not isinstance(record, dict):
-        raise CommandError(f"{place}: {shorten(record)} is not a JSON object")
+        raise CommandError(f"{place}: {as_json(record)} is not a JSON object")
     for key in RESULT_KEYS:
         if key in record:
             raise CommandError(f'{place}: the key "{key}" is where the answer is written; rename yours')
@@ -75,19 +76,23 @@ def _prompt_line(line: bytes, place: str, system: str | None) -> PromptLine:
 
 
 def _prompt(record: Mapping[str, Any], place: str, system: str | None) -> str | list[Mapping[str, Any]]:
-    if ("prompt" in record) == ("messages" in record):
+    if "prompt" in record and "messages" in record:
+        raise CommandError(f'{place}: has both "prompt" and "messages": give one')
+    if "prompt" not in record and "messages" not in record:
         raise CommandError(f'{place}: a line needs either "prompt" or "messages"')
     if "prompt" in record:
         prompt = record["prompt"]
         if not isinstance(prompt, str):
-            raise CommandError(f'{place}: "prompt" is {shorten(prompt)}, not a text')
+            raise CommandError(f'{place}: "prompt" is {as_json(prompt)}, not a text')
         return prompt if system is None else [_message("system", system), _message("user", prompt)]
     messages = record["messages"]
-    if not isinstance(messages, list) or not messages:
-        raise CommandError(f'{place}: "messages" is {shorten(messages)}, not a list of messages')
+    if messages == []:
+        raise CommandError(f'{place}: "messages" is empty')
+    if not isinstance(messages, list):
+        raise CommandError(f'{place}: "messages" is {as_json(messages)}, not a list of messages')
     for message in messages:
         if not isinstance(message, dict) or not isinstance(message.get("role"), str) or "content" not in message:
-            raise CommandError(f'{place}: {shorten(message)} is not a message with "role" and "content"')
+            raise CommandError(f'{place}: {as_json(message)} is not a message with "role" and "content"')
     has_own = any(message["role"] == "system" for message in messages)
     return messages if system is None or has_own else [_message("system", system), *messages]
 

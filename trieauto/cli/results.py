@@ -6,18 +6,21 @@ import json
 import os
 import sys
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from .errors import CommandError, reason
 from .prompts import RESULT_KEYS, PromptLine
+from .run_record import RunFile, RunRecord
 
 
 class ResultFile:
     """A file of answers, line by line those to the prompts, of which some may be there already.
 
     Every write is on the disk when ``write`` returns. If the process dies while writing, the file ends with some
-    complete lines and perhaps a part of one; the next run keeps the lines and writes the rest anew.
+    complete lines and perhaps a part of one; the next run keeps the lines and writes the rest anew. Until the file is
+    complete, a record beside it says with what it was begun. A file in which nothing was written does not remain.
 
     Attributes:
         num_done: how many prompts are answered.
@@ -29,12 +32,15 @@ class ResultFile:
         self._prompts = prompts
         self.num_done = 0
         self._end = 0
+        self._run_file = RunFile(path)
+        self._record: RunRecord | None = None
+        self._is_new = not path.exists()
         if path.exists() and not path.is_file():
             raise CommandError(f"{path} is not a regular file; leave --output away to write to stdout")
         if prompts != "-" and path.exists() and path.samefile(prompts):
             raise CommandError(f"{path} holds the prompts: write the answers to another file")
         try:
-            self._file: BinaryIO = path.open("r+b" if path.exists() else "x+b")
+            self._file: BinaryIO = path.open("x+b" if self._is_new else "r+b")
         except OSError as error:
             raise CommandError(f"{path}: {reason(error)}") from error
         self._lock()
@@ -47,22 +53,33 @@ class ResultFile:
             return
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            is_ours = os.path.samestat(os.fstat(self._file.fileno()), self._path.stat())
+        except (BlockingIOError, FileNotFoundError):
+            is_ours = False  # the latter: another run has just removed it, for it had nothing to write
+        if not is_ours:
             self._file.close()
-            raise CommandError(f"another run is writing to {self._path}: wait, or write to another file") from None
+            raise CommandError(f"another run is writing to {self._path}: wait, or write to another file")
 
     def __enter__(self) -> ResultFile:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._is_new and os.fstat(self._file.fileno()).st_size == 0:
+            self._run_file.remove()
+            with suppress(PermissionError):  # where an open file cannot be removed
+                self._path.unlink()
         self._file.close()
 
-    def check(self, prompts: Sequence[PromptLine], values: Collection[str]) -> None:
+    def check(self, prompts: Sequence[PromptLine], values: Collection[str], record: RunRecord) -> None:
         """Count the answers that are there. Changes nothing.
 
         Raises:
-            CommandError: a line is not an answer, with one of these values, to the prompt of that line.
+            CommandError: the file was begun with something else than ``record`` says; or a line is not an answer, with
+                one of these values, to the prompt of that line.
         """
+        if os.fstat(self._file.fileno()).st_size > 0:  # else a record is of a file that was deleted
+            self._run_file.check(record)
+        self._record = record
         for number, line in enumerate(self._file, start=1):
             belongs = number <= len(prompts) and _belongs(line, prompts[number - 1], values)
             if not belongs:
@@ -75,7 +92,9 @@ class ResultFile:
                 self._end += len(line)
 
     def begin(self) -> None:
-        """Drop what an interrupted run left of a line."""
+        """Drop what an interrupted run left of a line, and keep the record of this one."""
+        if self._record is not None:
+            self._run_file.write(self._record)
         self._file.truncate(self._end)
         self._file.seek(self._end)
 
@@ -84,6 +103,10 @@ class ResultFile:
         self._file.write(lines)
         self._file.flush()
         os.fsync(self._file.fileno())
+
+    def finish(self) -> None:
+        """All answers are written: nothing will be continued any more."""
+        self._run_file.remove()
 
 
 class ResultStream:
@@ -98,6 +121,9 @@ class ResultStream:
         """Write complete lines, at once."""
         sys.stdout.buffer.write(lines)
         sys.stdout.buffer.flush()
+
+    def finish(self) -> None:
+        """Nothing to do."""
 
 
 def _belongs(line: bytes, prompt: PromptLine, values: Collection[str]) -> bool:

@@ -13,10 +13,11 @@ from .. import sources
 from ..sources import TokenSource
 from ..vocabulary import Vocabulary
 from .errors import CommandError, reason, require
-from .models import load_tokenizer, require_transformers
-from .values import read_bytes
+from .models import check_place, load_tokenizer, require_transformers
+from .values import read_bytes, split_lines
 
-_TIKTOKEN_LINE = re.compile(rb"[A-Za-z0-9+/]+=* \d+\r?(\n|$)")
+_TIKTOKEN_LINE = re.compile(rb"([A-Za-z0-9+/]+=*) (\d+)\r?(\n|$)")
+_MOST_IDS = 2**24
 # In the order of preference: a model's directory may hold several forms of its tokenizer.
 _FILE_NAMES = ("tokenizer.json", "tekken.json", "tokenizer.model", "*.tiktoken")
 
@@ -57,6 +58,7 @@ def _source(name: str) -> TokenSource:
         files = sorted(path.glob("*.gguf"))
         if files and not (path / "config.json").exists():
             return _source_of_file(files[0])
+    check_place(name, gguf=None)
     require_transformers(gguf=None)
     return sources.token_source(load_tokenizer(name))
 
@@ -69,7 +71,7 @@ def _source_of_file(path: Path) -> TokenSource:
         return sources.token_source(load_tokenizer(str(path.parent), path.name))
     if beginning.lstrip().startswith(b"{"):
         return _source_of_json(path)
-    if _TIKTOKEN_LINE.match(beginning):
+    if path.suffix == ".tiktoken" or _TIKTOKEN_LINE.match(beginning):
         return _source_of_ranks(path)
     return _source_of_sentencepiece(path)
 
@@ -77,7 +79,7 @@ def _source_of_file(path: Path) -> TokenSource:
 def _source_of_json(path: Path) -> TokenSource:
     try:
         document = json.loads(read_bytes(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CommandError(f"{path}: not JSON: {reason(error)}") from error
     if "model" in document:
         return sources.from_tokenizer_json(path)
@@ -86,20 +88,34 @@ def _source_of_json(path: Path) -> TokenSource:
     require(["mistral_common"], "pip install mistral-common")
     from mistral_common.tokens.tokenizers.tekken import Tekkenizer
 
-    return sources.token_source(Tekkenizer.from_file(path))
+    try:
+        tekkenizer = Tekkenizer.from_file(path)
+    except Exception as error:  # it trusts the file: what it raises depends on what is wrong there
+        raise CommandError(f"{path}: not a tokenizer that can be read: {reason(error)}") from error
+    return sources.token_source(tekkenizer)
 
 
 def _source_of_ranks(path: Path) -> TokenSource:
     """Tiktoken's format: on each line the bytes of a token, in base64, and its id."""
     tokens: dict[int, bytes] = {}
-    for number, line in enumerate(read_bytes(path).splitlines(), start=1):
+    for number, line in enumerate(split_lines(read_bytes(path)), start=1):
         if not line:
             continue
+        parts = _TIKTOKEN_LINE.fullmatch(line)
         try:
-            token, rank = line.split()
-            tokens[int(rank)] = base64.b64decode(token, validate=True)
-        except (ValueError, binascii.Error) as error:
-            raise CommandError(f"{path}:{number}: not a token in base64 and its id") from error
+            token = base64.b64decode(parts[1], validate=True) if parts else None
+        except binascii.Error:
+            token = None
+        if parts is None or token is None:
+            raise CommandError(f"{path}:{number}: not a token in base64 and its id")
+        if len(parts[2]) > len(str(_MOST_IDS)) or int(parts[2]) >= _MOST_IDS:
+            raise CommandError(f"{path}:{number}: the id is too large: a vocabulary has at most {_MOST_IDS:,} ids")
+        token_id = int(parts[2])
+        if token_id in tokens:
+            raise CommandError(f"{path}:{number}: the id {token_id} is given twice")
+        tokens[token_id] = token
+    if not tokens:
+        raise CommandError(f"{path} holds no tokens")
     return TokenSource([tokens.get(token_id) for token_id in range(max(tokens) + 1)], (), prefix_space=False)
 
 

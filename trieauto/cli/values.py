@@ -9,6 +9,7 @@ from ..errors import shorten
 from .errors import CommandError, reason
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_SHOWN = 80
 
 
 def read_values(path: Path) -> list[str]:
@@ -27,6 +28,17 @@ def read_values(path: Path) -> list[str]:
     if not values:
         raise CommandError(f"{path} holds no values")
     return values
+
+
+def place_of_value(path: Path, index: int) -> str:
+    """Where in its file the value with this index stands."""
+    return f"{'element' if path.suffix.lower() == '.json' else 'line'} {index + 1}"
+
+
+def as_json(value: object) -> str:
+    """A value of a JSON file for a message, as JSON writes it, cut if it is long."""
+    text = json.dumps(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def read_bytes(path: Path) -> bytes:
@@ -86,7 +98,7 @@ def _of_json(data: bytes, path: Path) -> list[str]:
 
 def _checked(value: object, place: str) -> str:
     if not isinstance(value, str):
-        raise CommandError(f"{place}: {shorten(value)} is not a string")
+        raise CommandError(f"{place}: {as_json(value)} is not a string")
     try:
         value.encode()
     except UnicodeEncodeError as error:

@@ -86,7 +86,9 @@ def build_double_array(labels, subtree_ends, token_first, token_last):
                 break
             attempts += 1
             position = np.int64(_next_free(free, position + 1))
-        if attempts > 16:
+        if degree == 1:
+            start = position  # single children go from hole to hole
+        elif attempts > 16:
             start = max(start, position - 256)  # what lies before is too crowded for this many children
         bases[node] = base
         child = np.int64(first)
