@@ -44,7 +44,7 @@ def compile(
             "required". By default "optional" for a tokenizer that puts one before the first word, else "none".
         method: for eager masks, walking the token trie and the automaton together, or the trie paper's Aho-Corasick
             pass (section 4.2; sets only). The masks are equal.
-        threads: for eager masks; by default one up to 20,000 states, then as many as there are processors.
+        threads: for eager masks; by default one up to 160,000 states, then one for each processor, eight at most.
 
     Raises:
         UnreachableValueError, EmptyConstraintError: some or all of the values cannot be spelled.

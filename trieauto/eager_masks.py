@@ -17,6 +17,7 @@ from .vocabulary import Vocabulary
 
 Method = Literal["walk", "aho_corasick"]
 
+STATES_PER_STRING = 8  # how many states take about as long as sorting one string
 MAX_ENTRIES = 2**28  # 1 GB of token ids
 
 
@@ -40,7 +41,9 @@ def eager_masks(
         automaton = extended
     tables = vocabulary.tables
     num_states = automaton.num_states
-    threads = default_threads(num_states) if threads is None else min(threads, MAX_THREADS, num_states)
+    if threads is None:
+        threads = default_threads(num_states // STATES_PER_STRING)
+    threads = min(threads, MAX_THREADS, num_states)
 
     def masks(span: tuple[int, int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         if method == "walk":
