@@ -410,3 +410,16 @@ def test_auto_stores_all_masks_once_that_pays() -> None:
     assert modes == sorted(modes, reverse=True)  # once, and for good
     assert auto.stats()["stored_mask_entries"] == eager.stats()["stored_mask_entries"]
     assert pickle.loads(pickle.dumps(auto)).mode == "eager"
+
+
+def test_auto_stays_lazy_where_masks_are_too_many_to_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constraint_module, "STORE_LIMIT", 100)
+    vocabulary = trieauto.Vocabulary.from_tokens([b"x" * n for n in range(1, 40)] + [None], stop_token_ids=[39])
+    constraint = trieauto.compile(trieauto.choices(["x" * 300]), vocabulary)
+    bitmask = trieauto.allocate_token_bitmask(1, vocabulary.size)
+    for _ in range(1_200):
+        matcher = constraint.matcher()
+        assert matcher.accept_token(20)
+        matcher.fill_next_token_bitmask(bitmask)
+        assert bits(bitmask[0]) == list(range(39))
+    assert constraint.mode == "lazy"

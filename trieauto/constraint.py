@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .automaton import Automaton, PrefixSpace
 from .eager_masks import eager_masks
-from .errors import TrieautoError, shorten
+from .errors import TrieautoError, UnsupportedError, shorten
 from .frozen import Frozen
 from .kernels import descriptor
 from .kernels.walk import state_tokens
@@ -21,6 +21,7 @@ from .vocabulary import Vocabulary
 if TYPE_CHECKING:
     from .matcher import Matcher
 
+STORE_LIMIT = 2**20  # token ids, 4 MB: what auto mode stores at most
 READY_LIMIT = 16 * 2**20  # bytes of ready masks for each constraint
 ROW_COUNT = 256  # a mask of more tokens is kept as a bitmap row: copying 19 KB beats setting so many bits
 
@@ -119,10 +120,15 @@ class Constraint(Frozen):
     def _store_masks(self) -> None:
         """Store the masks of all states: enough were found one by one for that to pay."""
         with self._storing:
-            if self.mode == "lazy":
-                masks = eager_masks(self.automaton, self.automaton, self.vocabulary, self._live, "walk", 1)
-                self._set(_masks=masks)
-                descriptor.set_masks(self._descriptor, *masks)
+            if self.mode == "eager":
+                return
+            try:
+                masks = eager_masks(self.automaton, self.automaton, self.vocabulary, self._live, "walk", 1, STORE_LIMIT)
+            except UnsupportedError:  # a set of few states, but very many tokens: it stays lazy
+                self._descriptor[descriptor.WALKS_LEFT] = -1
+                return
+            self._set(_masks=masks)
+            descriptor.set_masks(self._descriptor, *masks)
 
     def make_ready(self, state: int) -> None:
         """Make the mask of a state that has too many tokens to find or to set one by one at each step, and keep it.

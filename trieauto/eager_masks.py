@@ -28,6 +28,7 @@ def eager_masks(
     live: npt.NDArray[np.uint8],
     method: Method,
     threads: int | None,
+    max_entries: int | None = None,
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Offsets int32[N + 1] and token ids int32 of all states' masks.
 
@@ -35,10 +36,11 @@ def eager_masks(
     are done on the trie.
 
     Raises:
-        UnsupportedError: more than ``MAX_ENTRIES`` tokens in all.
+        UnsupportedError: more than ``max_entries`` tokens in all (by default ``MAX_ENTRIES``).
     """
     if extended.is_trie:
         automaton = extended
+    max_entries = MAX_ENTRIES if max_entries is None else max_entries
     tables = vocabulary.tables
     num_states = automaton.num_states
     if threads is None:
@@ -47,9 +49,9 @@ def eager_masks(
 
     def masks(span: tuple[int, int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         if method == "walk":
-            return all_tokens(*automaton.arrays, live, *tables.trie, *span, MAX_ENTRIES)  # type: ignore[no-any-return]
+            return all_tokens(*automaton.arrays, live, *tables.trie, *span, max_entries)  # type: ignore[no-any-return]
         return all_tokens_by_aho_corasick(  # type: ignore[no-any-return]
-            automaton.labels, automaton.links, live, *tables.trie[:2], *tables.aho_corasick, depth, *span, MAX_ENTRIES
+            automaton.labels, automaton.links, live, *tables.trie[:2], *tables.aho_corasick, depth, *span, max_entries
         )
 
     depth = depth_of_trie(automaton.links) if method == "aho_corasick" else 0
@@ -64,9 +66,9 @@ def eager_masks(
         parts.append((np.array([len(start_tokens)], np.int64), start_tokens))
     counts = [part[0] for part in parts]
     num_entries = sum(int(part.sum()) for part in counts)
-    if sum(map(len, counts)) < extended.num_states or num_entries > MAX_ENTRIES:
+    if sum(map(len, counts)) < extended.num_states or num_entries > max_entries:
         raise UnsupportedError(
-            f"the masks of all {extended.num_states:,} states hold more than {MAX_ENTRIES:,} tokens: use mode='lazy'"
+            f"the masks of all {extended.num_states:,} states hold more than {max_entries:,} tokens: use mode='lazy'"
         )
     offsets = np.zeros(extended.num_states + 1, np.int32)
     np.cumsum(counts[0] if len(counts) == 1 else np.concatenate(counts), out=offsets[1:])
