@@ -235,7 +235,7 @@ def _show(prompt: str, answer: Answer, free: str, is_in_set: bool, description: 
     _show_field("prompt", prompt)
     _show_field("answer", str(choice.value), bold)
     _show_field("", description)
-    _show_field("", f"log-probability {choice.log_probability:.2f} (natural logarithm, of the tokens chosen)", dim)
+    _show_field("", f"log-probability {choice.log_probability:.2f} (natural log; the tokens chosen)", dim)
     _show_field("", f"{passes} of {duration(answer.pass_seconds)}", dim)
     _show_field(
         "",
