@@ -80,7 +80,6 @@ class Chooser:
         self,
         model: PreTrainedModel,
         tokenizer: PreTrainedTokenizerBase,
-        # generate has an argument named tokenizer, which is among those to be refused with a reason.
         values: Iterable[str | bytes] | Automaton | Constraint,
         **generate_arguments: Any,
     ) -> None:

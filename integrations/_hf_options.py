@@ -27,7 +27,7 @@ _REFUSED_BECAUSE = {
     "give its fields as arguments of their own": "generation_config",
     "the log-probability is read from what generate returns": "return_dict_in_generate output_logits",
     "it replaces the decoding loop": "custom_generate trust_remote_code",
-    "the constraint knows the ids of one tokenizer only": "tokenizer assistant_tokenizer",
+    "the constraint knows the ids of one tokenizer only": "assistant_tokenizer",
 }
 _REASONS = {name: reason for reason, names in _REFUSED_BECAUSE.items() for name in names.split()}
 
@@ -68,12 +68,9 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
         UnsupportedError: one of them would break the constraint, or is the Chooser's own to set.
         TrieautoError: ``logits_processor`` is not a list of processors.
     """
-    # A tokenizer comes along with stop_strings: the reason against those says more.
-    for name in sorted(options, key=lambda name: name == "tokenizer"):
+    for name, value in options.items():
         if name in _REASONS:
-            raise UnsupportedError(
-                f"{name}={shown(options[name])} cannot be combined with a constraint: {_REASONS[name]}"
-            )
+            raise UnsupportedError(f"{name}={shown(value)} cannot be combined with a constraint: {_REASONS[name]}")
     if options.get("cache_implementation") == "paged":
         raise UnsupportedError("cache_implementation='paged' ignores stopping criteria, so no answer would end")
     processors = options.get("logits_processor")

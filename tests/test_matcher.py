@@ -309,7 +309,6 @@ def test_copies_are_forks(constraint: trieauto.Constraint) -> None:
         assert all(other.accept_token(2) for other in others)
         assert matcher.allowed_token_ids().tolist() == [1]
     matcher.__del__()
-    assert len({constraint.matcher()._record for _ in range(3)} | {constraint.matcher()._record}) > 0
     records = [constraint.matcher() for _ in range(2_000)]
     assert len({other._record for other in records}) == 2_000
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -96,15 +97,16 @@ class Constraint(Frozen):
         )
 
     def __reduce__(self) -> tuple[object, ...]:
-        options = {
-            "live": self._live,
-            "masks": None if self.mode == "lazy" else self._masks,
-            "walks_before_storing": int(self._descriptor[descriptor.WALKS_LEFT]),
-            "prefix_space": self.prefix_space,
-            "unreachable_values": self.unreachable_values,
-            "compile_seconds": self._compile_seconds,
-        }
-        return _restored, (self.automaton, self.vocabulary, options)
+        make = partial(
+            Constraint,
+            live=self._live,
+            masks=None if self.mode == "lazy" else self._masks,
+            walks_before_storing=int(self._descriptor[descriptor.WALKS_LEFT]),
+            prefix_space=self.prefix_space,
+            unreachable_values=self.unreachable_values,
+            compile_seconds=self._compile_seconds,
+        )
+        return make, (self.automaton, self.vocabulary)
 
     def _check_state(self, state: int) -> None:
         if isinstance(state, bool) or not isinstance(state, (int, np.integer)) or not 0 <= state < self.num_states:
@@ -220,7 +222,3 @@ class Constraint(Frozen):
 
     def __repr__(self) -> str:
         return f"<Constraint ({self.mode}) of {self.automaton!r} in {self.vocabulary!r}>"
-
-
-def _restored(automaton: Automaton, vocabulary: Vocabulary, options: dict[str, Any]) -> Constraint:
-    return Constraint(automaton, vocabulary, **options)

@@ -6,7 +6,7 @@ import hashlib
 import operator
 import os
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -77,8 +77,8 @@ class Vocabulary(Frozen):
         )
 
     def __reduce__(self) -> tuple[object, ...]:
-        options = {"stop_token_ids": self.stop_token_ids, "size": self.size, "prefix_space": self.prefix_space}
-        return _restored, (self.tokens, options)
+        make = partial(Vocabulary, stop_token_ids=self.stop_token_ids, size=self.size, prefix_space=self.prefix_space)
+        return make, (self.tokens,)
 
     @classmethod
     def from_tokens(
@@ -166,10 +166,6 @@ class Vocabulary(Frozen):
     def __repr__(self) -> str:
         stop_ids = ", ".join(map(str, self.stop_token_ids))
         return f"<Vocabulary of {len(self.tables.offsets) - 1:,} tokens, size {self.size:,}, stop ids {stop_ids}>"
-
-
-def _restored(tokens: list[bytes | None], options: dict[str, Any]) -> Vocabulary:
-    return Vocabulary(tokens, **options)
 
 
 def _checked_stop_ids(stop_token_ids: Iterable[int]) -> tuple[int, ...]:

@@ -130,44 +130,23 @@ def all_tokens_by_aho_corasick(
     ``depth_limit``: at least the length of the longest path. ``max_entries`` as there.
     """
     places = np.zeros(end - begin + 1, np.int64)
+    counts = np.zeros(end - begin, np.int64)
     tokens = np.empty(0, np.int32)
-    _scan(
-        labels,
-        subtree_ends,
-        live,
-        nodes,
-        failures,
-        outputs,
-        lengths,
-        depth_limit,
-        begin,
-        end,
-        places,
-        token_ids,
-        tokens,
-    )
-    counts = places[1:].copy()
-    for k in range(len(counts)):
-        places[k + 1] += places[k]
-    if places[len(counts)] > max_entries:
-        return counts[:0].copy(), tokens
-    if places[len(counts)] > 0:
-        tokens = np.empty(places[len(counts)], np.int32)
+    for scan in range(2):
         _scan(
-            labels,
-            subtree_ends,
-            live,
-            nodes,
-            failures,
-            outputs,
-            lengths,
-            depth_limit,
-            begin,
-            end,
-            places,
-            token_ids,
-            tokens,
-        )
+            labels, subtree_ends, live, nodes, failures, outputs, lengths, depth_limit, begin, end,
+            places, token_ids, tokens,
+        )  # fmt: skip
+        if scan == 1:
+            break
+        for k in range(len(counts)):
+            counts[k] = places[k + 1]
+            places[k + 1] += places[k]
+        if places[len(counts)] > max_entries:
+            return counts[:0].copy(), tokens
+        if places[len(counts)] == 0:
+            break
+        tokens = np.empty(places[len(counts)], np.int32)
     return counts, tokens
 
 

@@ -15,6 +15,7 @@ from .token_trie import BASE, CHECK, FIRST, LAST
 
 NO_ROOM = -1
 TOO_LONG = -2
+UNLIMITED = 2**62  # edges
 
 AUTOMATON = "uint8[::1], int32[::1], int32[::1]"  # labels, links, targets: see ``edges``
 LIVE = "uint8[::1]"  # one byte a state, 0 where the end is out of reach in tokens; empty: every state is live
@@ -81,30 +82,28 @@ def enlarged(array, filled):
     return larger
 
 
+@helper
+def _collect_all(labels, links, targets, live, nodes, token_ids, state, stack, tokens, ends):
+    """``collect`` from the beginning of arrays that grow as needed: how many tokens, and the two arrays."""
+    while True:
+        count = collect(
+            labels, links, targets, live, nodes, token_ids, state, stack, tokens, ends, np.int64(0), UNLIMITED
+        )  # fmt: skip
+        if count >= 0:
+            return count, tokens, ends
+        tokens = enlarged(tokens, 0)
+        if len(ends) > 0:
+            ends = enlarged(ends, 0)
+
+
 @kernel(f"int32[::1]({AUTOMATON}, {LIVE}, {TOKEN_TRIE}, int64, int64)")
 def state_tokens(labels, links, targets, live, nodes, token_ids, max_token_length, state):
     """The tokens legal in one state: int32, in the order of their bytes."""
     stack = new_stack(max_token_length)
-    tokens = np.empty(256, np.int32)
-    nowhere = np.empty(0, np.int32)
-    while True:
-        position = collect(
-            labels,
-            links,
-            targets,
-            live,
-            nodes,
-            token_ids,
-            state,
-            stack,
-            tokens,
-            nowhere,
-            np.int64(0),
-            np.int64(1) << 62,
-        )
-        if position >= 0:
-            return tokens[:position].copy()
-        tokens = enlarged(tokens, 0)
+    count, tokens, _ = _collect_all(
+        labels, links, targets, live, nodes, token_ids, state, stack, np.empty(256, np.int32), np.empty(0, np.int32)
+    )  # fmt: skip
+    return tokens[:count].copy()
 
 
 @kernel(f"Tuple((int64[::1], int32[::1]))({AUTOMATON}, {LIVE}, {TOKEN_TRIE}, int64, int64, int64, int64)")
@@ -122,19 +121,8 @@ def all_tokens(labels, links, targets, live, nodes, token_ids, max_token_length,
     for state in range(begin, end):
         while True:
             after = collect(
-                labels,
-                links,
-                targets,
-                live,
-                nodes,
-                token_ids,
-                state,
-                stack,
-                tokens,
-                nowhere,
-                position,
-                np.int64(1) << 62,
-            )
+                labels, links, targets, live, nodes, token_ids, state, stack, tokens, nowhere, position, UNLIMITED
+            )  # fmt: skip
             if after >= 0:
                 break
             if position > max_entries:
@@ -165,25 +153,9 @@ def live_states(labels, links, targets, accepting, nodes, token_ids, max_token_l
         for state in range(num_states - 1, -1, -1):
             if live[state]:
                 continue
-            while True:
-                count = collect(
-                    labels,
-                    links,
-                    targets,
-                    everything_live,
-                    nodes,
-                    token_ids,
-                    state,
-                    stack,
-                    tokens,
-                    ends,
-                    np.int64(0),
-                    np.int64(1) << 62,
-                )
-                if count >= 0:
-                    break
-                tokens = enlarged(tokens, 0)
-                ends = enlarged(ends, 0)
+            count, tokens, ends = _collect_all(
+                labels, links, targets, everything_live, nodes, token_ids, state, stack, tokens, ends
+            )  # fmt: skip
             for k in range(count):
                 if live[ends[k]]:
                     live[state] = 1
