@@ -7,9 +7,22 @@ there is no state that could be wrong after a rollback.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import cache, partial
 
 from .language import min_tokens, occurring
 from .prefix_space import PrefixSpace, spellings
+from .reachability import TokenGraph, prefix_graph, reachability_table, valid_tokens
+
+
+def _reachability(
+    answers: Collection[bytes], tokens: Sequence[bytes | None]
+) -> tuple[TokenGraph[bytes], list[list[bool]]]:
+    """The token graph of a byte language, and the paper's table over it.
+
+    The table ends where it stops growing: no prefix needs more tokens than the longest answer has bytes.
+    """
+    graph = prefix_graph(answers, tokens)
+    return graph, reachability_table(graph.delta, graph.goals, max(map(len, answers), default=0))
 
 
 class ReferenceMatcher:
@@ -20,11 +33,14 @@ class ReferenceMatcher:
         tokens: bytes of each id, or None.
         stop_token_ids: ids that end the answer. They have no bytes, whatever ``tokens`` says of them.
         prefix_space: whether the answer may or must start with a space that is not part of the value.
+        max_tokens: the budget from the first token on, a stop token included; None for none.
 
     Raises:
-        ValueError: a stop id outside the vocabulary, or an ambiguous optional prefix space.
+        ValueError: a stop id outside the vocabulary, an ambiguous optional prefix space, or a budget that
+            ``set_budget`` refuses.
 
-    Making one costs what ``min_tokens`` costs, a mask O(tokens).
+    Making one costs what ``min_tokens`` costs, a mask O(tokens). The first mask under a budget costs what
+    ``reachability_table`` costs, once for all forks.
     """
 
     def __init__(
@@ -33,6 +49,7 @@ class ReferenceMatcher:
         tokens: Sequence[bytes | None],
         stop_token_ids: Collection[int],
         prefix_space: PrefixSpace = "none",
+        max_tokens: int | None = None,
     ) -> None:
         outside = [token_id for token_id in stop_token_ids if not 0 <= token_id < len(tokens)]
         if outside:
@@ -42,7 +59,10 @@ class ReferenceMatcher:
         self._spellings = spellings(values, prefix_space)
         self._pieces = sorted(set(occurring(self._spellings, self._tokens).values()))
         self._min_tokens = min_tokens(self._spellings, self._pieces)
+        self._reachability = cache(partial(_reachability, self._spellings, self._tokens))
         self._ids: list[int] = []
+        self._deadline: int | None = None
+        self.set_budget(max_tokens)
 
     # What the accepted ids say
 
@@ -67,13 +87,17 @@ class ReferenceMatcher:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the text is a whole answer that no token may continue; so it is after a stop token."""
+        """Whether the text is a whole answer that no token may continue now; so it is after a stop token.
+
+        A budget may forbid what could follow, so an answer can be complete with it and not without.
+        """
         return self.is_accepting and not self._continuations()
 
     def possible_answers(self) -> list[bytes]:
         """The strings of the language that can still come out, in sorted order, a prefix space included.
 
-        After a stop token this is the text; before it, every string that tokens can spell from here.
+        After a stop token this is the text; before it, every string that tokens can spell from here, whatever the
+        budget.
         """
         text = self.text
         if self.is_terminated():
@@ -86,14 +110,16 @@ class ReferenceMatcher:
 
     @property
     def value(self) -> bytes | None:
-        """The one value of the set that can still come out, or None while there are several."""
+        """The value of a complete text; else the one value that ``possible_answers`` leave, or None for several."""
+        if self.is_complete:
+            return self._spellings[self.text]
         values = {self._spellings[answer] for answer in self.possible_answers()}
         return values.pop() if len(values) == 1 else None
 
     def jump_forward_string(self, limit: int = 4096) -> bytes:
         """The bytes that all possible answers share after the text so far, at most ``limit`` of them.
 
-        Empty where the answer may end, for one possible answer then has no further bytes.
+        Empty where the answer may end (so where it is complete), for one possible answer then has no further bytes.
         """
         text = self.text
         rests = [answer.removeprefix(text) for answer in self.possible_answers()]
@@ -102,17 +128,57 @@ class ReferenceMatcher:
             shared = shared[:-1]
         return shared[:limit]
 
+    # The budget
+
+    def set_budget(self, n: int | None) -> None:
+        """Allow ``n`` tokens from now on, a stop token included; None lifts the budget.
+
+        ValueError, and nothing changes, if ``n`` is negative or the answer cannot be finished in ``n`` tokens.
+        """
+        if n is not None:
+            needed = self.min_tokens_to_finish
+            if n < 0:
+                raise ValueError(f"a budget cannot be negative: {n}")
+            if needed is None:
+                raise ValueError(f"no number of tokens finishes the answer, so {n} do not")
+            if n < needed:
+                raise ValueError(f"the answer needs at least {needed} more tokens, the budget is {n}")
+        self._deadline = None if n is None else len(self._ids) + n
+
+    @property
+    def remaining_tokens(self) -> int | None:
+        """How many tokens the budget still allows, a stop token included; None without a budget.
+
+        It follows from the number of accepted ids, so what is taken back is given back.
+        """
+        return None if self._deadline is None else max(0, self._deadline - len(self._ids))
+
+    @property
+    def min_tokens_to_finish(self) -> int | None:
+        """The fewest tokens after which the text is a whole answer, the stop token not counted; 0 after a stop token.
+
+        None if there are no such tokens, which is so from the start or never.
+        """
+        return self._min_tokens.get(self.text)
+
     # Masks
 
     def _continuations(self) -> list[int]:
-        """The ids of the tokens that carry the text on to somewhere it can be finished from (law 1)."""
+        """The ids of the tokens after which the text can still be finished (law 1), and in time (law 6)."""
         if self.is_terminated():
             return []
         text = self.text
+        remaining = self.remaining_tokens
+        if remaining is not None:
+            graph, table = self._reachability()
+            return valid_tokens(graph.delta, table, graph.states.index(text), remaining)
         return [token_id for token_id, token in enumerate(self._tokens) if token and text + token in self._min_tokens]
 
     def allowed_token_ids(self) -> list[int]:
-        """The ids that ``accept_token`` would accept, ascending. After a stop token: the stop ids."""
+        """The ids that ``accept_token`` would accept, ascending. After a stop token: the stop ids.
+
+        Without tokens left these are the stop ids, for the text is then a whole answer. They are never held back.
+        """
         stops = self._stop_token_ids if self.is_accepting else frozenset()
         return sorted([*self._continuations(), *stops])
 
@@ -141,13 +207,16 @@ class ReferenceMatcher:
         return True
 
     def rollback(self, count: int = 1) -> None:
-        """Take back the last ``count`` accepted ids, stop tokens included. ValueError if there are fewer."""
+        """Take back the last ``count`` accepted ids, stop tokens included, and give their tokens back to the budget.
+
+        ValueError if there are fewer.
+        """
         if not 0 <= count <= len(self._ids):
             raise ValueError(f"cannot take back {count} of {len(self._ids)} accepted tokens")
         self._ids = self._ids[: len(self._ids) - count]
 
     def reset(self) -> None:
-        """Take back everything."""
+        """Take back everything that was accepted. A budget stays, with all its tokens."""
         self._ids = []
 
     def fork(self) -> ReferenceMatcher:
@@ -158,5 +227,7 @@ class ReferenceMatcher:
         other._spellings = self._spellings
         other._pieces = self._pieces
         other._min_tokens = self._min_tokens
+        other._reachability = self._reachability
         other._ids = list(self._ids)
+        other._deadline = self._deadline
         return other

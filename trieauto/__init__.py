@@ -8,6 +8,7 @@ from .choices import choices
 from .compiling import compile
 from .constraint import Constraint
 from .errors import (
+    BudgetError,
     EmptyConstraintError,
     TokenNotAllowedError,
     TrieautoError,
@@ -16,15 +17,18 @@ from .errors import (
     VocabularyError,
 )
 from .matcher import Matcher, fill_next_token_bitmasks
+from .token_automaton import TokenAutomaton, token_automaton
 from .vocabulary import Vocabulary
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Automaton",
+    "BudgetError",
     "Constraint",
     "EmptyConstraintError",
     "Matcher",
+    "TokenAutomaton",
     "TokenBitmask",
     "TokenNotAllowedError",
     "TrieautoError",
@@ -36,4 +40,5 @@ __all__ = [
     "choices",
     "compile",
     "fill_next_token_bitmasks",
+    "token_automaton",
 ]

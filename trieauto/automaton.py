@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import TrieautoError, UnsupportedError, shorten
+from .kernels.graph import has_cycle
 from .kernels.trie import build_trie, parents_of_trie
 from .kernels.walk import state_after
 from .packing import pack, sort_packed
@@ -56,8 +57,8 @@ class SortedValues:
 class Automaton:
     """A deterministic automaton over bytes, every state of which can reach the end. Immutable, thread-safe.
 
-    Made by ``choices``, not by hand: kernels trust the arrays, which must not be written to. They follow one of two
-    layouts (see ``kernels.edges``): a trie (``targets`` is empty), or edge lists.
+    Made by ``choices`` and the like, not by hand: kernels trust the arrays, which must not be written to. They follow
+    one of two layouts (see ``kernels.edges``): a trie (``targets`` is empty), or edge lists.
 
     Attributes:
         labels: uint8, the byte of each edge.
@@ -92,8 +93,8 @@ class Automaton:
 
     @property
     def is_finite(self) -> bool:
-        """Whether the language has finitely many strings."""
-        return self.values is not None
+        """Whether the language has finitely many strings. O(1) for a set, else O(states + edges)."""
+        return self.values is not None or not has_cycle(self.links, self.targets)
 
     def accepts(self, string: str | bytes) -> bool:
         """Whether a whole string is in the language. O(bytes)."""

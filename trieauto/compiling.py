@@ -6,11 +6,13 @@ import time
 from typing import Literal, get_args
 
 from .automaton import Automaton, PrefixSpace, with_prefix_space
-from .constraint import Constraint
+from .budgets import token_distances
+from .constraint import NOTHING, Constraint
 from .eager_masks import Method, eager_masks
 from .errors import TrieautoError, UnsupportedError, shorten
 from .packing import check_threads
-from .spelling import find_unreachable_values, live_in_tokens
+from .spelling import find_unreachable_values, has_every_byte
+from .token_automaton import TokenAutomaton, check_edge_tokens
 from .vocabulary import Vocabulary
 
 Mode = Literal["auto", "eager", "lazy"]
@@ -23,7 +25,7 @@ AUTO_MIN_WALKS = 500
 
 
 def compile(
-    automaton: Automaton,
+    automaton: Automaton | TokenAutomaton,
     vocabulary: Vocabulary,
     *,
     mode: Mode = "auto",
@@ -35,6 +37,8 @@ def compile(
     """Put an automaton and a vocabulary together.
 
     Args:
+        automaton: a language over bytes, as ``choices`` makes it, or over tokens (``token_automaton``), to which the
+            options do not apply.
         mode: "eager" finds the legal tokens of every state now; "lazy" finds those of a state when they are needed,
             which costs well under a microsecond, and keeps the ones that cost more; "auto" begins lazy and stores all
             masks of a small automaton once so many were needed that this pays.
@@ -49,25 +53,36 @@ def compile(
     Raises:
         UnreachableValueError, EmptyConstraintError: some or all of the values cannot be spelled.
         UnsupportedError: a combination of options, or eager masks of more than 268 million entries.
+        TrieautoError: an automaton over tokens that the vocabulary does not have.
     """
     begin = time.perf_counter()
     _check_options(automaton, vocabulary, mode, unreachable, prefix_space, method)
     check_threads(threads)
+    if isinstance(automaton, TokenAutomaton):
+        check_edge_tokens(automaton, len(vocabulary.tables.offsets) - 1, vocabulary.stop_token_ids)
+        return Constraint(automaton, vocabulary, compile_seconds=time.perf_counter() - begin)
     if prefix_space is None:
         prefix_space = "optional" if vocabulary.prefix_space and automaton.values is not None else "none"
     extended = with_prefix_space(automaton, prefix_space)
-    live = live_in_tokens(extended, vocabulary)
-    unreachable_values = find_unreachable_values(extended, vocabulary, live, error=unreachable == "error")
+    distances = None if has_every_byte(extended, vocabulary) else token_distances(extended, vocabulary)
+    unreachable_values: list[str | bytes] = []
+    if distances is not None:
+        unreachable_values = find_unreachable_values(extended, vocabulary, distances, error=unreachable == "error")
     walks_before_storing = -1
     if mode == "auto" and method == "walk":
         mode = "lazy"
-        if extended.num_states <= AUTO_STATES:
+        if extended.values is not None and extended.num_states <= AUTO_STATES:
             walks_before_storing = max(AUTO_MIN_WALKS, extended.num_states // 2)
-    masks = None if mode == "lazy" else eager_masks(automaton, extended, vocabulary, live, method, threads)
+    masks = None
+    if mode != "lazy":
+        masks = eager_masks(
+            automaton, extended, vocabulary, NOTHING if distances is None else distances, method, threads
+        )
     return Constraint(
         extended,
         vocabulary,
-        live=live,
+        distances=distances,
+        has_every_byte=distances is None,
         masks=masks,
         walks_before_storing=walks_before_storing,
         prefix_space=prefix_space,
@@ -79,7 +94,7 @@ def compile(
 def _check_options(
     automaton: object, vocabulary: object, mode: str, unreachable: str, prefix_space: str | None, method: str
 ) -> None:
-    if not isinstance(automaton, Automaton):
+    if not isinstance(automaton, (Automaton, TokenAutomaton)):
         raise TrieautoError(
             f"compile takes an automaton, as trieauto.choices(values) makes it, not {shorten(automaton)}"
         )
@@ -95,6 +110,14 @@ def _check_options(
     ):
         if value not in allowed:
             raise TrieautoError(f"{name} is {value!r}; it must be one of {', '.join(map(repr, allowed))}")
+    if isinstance(automaton, TokenAutomaton):
+        for name, value, usual in (
+            ("mode", mode, ("auto", "eager")),
+            ("prefix_space", prefix_space, (None, "none")),
+            ("method", method, ("walk",)),
+        ):
+            if value not in usual:
+                raise UnsupportedError(f"{name}={value!r} is for languages over bytes, not for {automaton!r}")
     if method == "aho_corasick" and mode == "lazy":
         raise UnsupportedError("the Aho-Corasick pass finds the masks of all states at once: it has no lazy mode")
     if method == "aho_corasick" and not automaton.is_trie:

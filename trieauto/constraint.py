@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,13 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from .automaton import Automaton, PrefixSpace
+from .budgets import token_distances
 from .eager_masks import eager_masks
 from .errors import TrieautoError, UnsupportedError, shorten
 from .frozen import Frozen
 from .kernels import descriptor
-from .kernels.walk import state_tokens
+from .kernels.filling import ready_key
+from .kernels.walk import UNREACHABLE, state_tokens
 from .ready_masks import ReadyMasks
 from .spelling import EVERY_STATE, spelled_from
+from .token_automaton import TokenAutomaton
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -24,9 +28,11 @@ if TYPE_CHECKING:
 
 STORE_LIMIT = 2**20  # token ids, 4 MB: what auto mode stores at most
 READY_LIMIT = 16 * 2**20  # bytes of ready masks for each constraint
-ROW_COUNT = 256  # a mask of more tokens is kept as a bitmap row: copying 19 KB beats setting so many bits
+ROW_COUNT = descriptor.LIST_LIMIT  # tokens; a mask of more is kept as a bitmap row
 
-_NO_MASKS = np.empty(0, np.int32)
+NOTHING = np.empty(0, np.int32)
+_UNUSED = np.zeros(1, np.int32)  # not empty, for that would mean something else
+_NO_BYTES = np.empty(0, np.uint8), NOTHING, _UNUSED
 
 
 class Constraint(Frozen):
@@ -35,14 +41,14 @@ class Constraint(Frozen):
     Made by ``trieauto.compile``.
 
     Attributes:
-        automaton: the language, a prefix space included.
+        automaton: the language, a prefix space included; or the automaton over tokens.
         vocabulary: the tokens.
         num_words: the least width of a bitmask's rows, in int32 words.
         prefix_space: "none", "optional" or "required".
         unreachable_values: the set's values that this vocabulary cannot spell (with ``unreachable="report"``).
     """
 
-    automaton: Automaton
+    automaton: Automaton | TokenAutomaton
     vocabulary: Vocabulary
     prefix_space: PrefixSpace
     unreachable_values: list[str | bytes]
@@ -50,63 +56,106 @@ class Constraint(Frozen):
     scratch_row: npt.NDArray[np.int32]
     descriptor_address: int
     _compile_seconds: float
-    _live: npt.NDArray[np.uint8]
-    _masks: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
-    _storing: threading.Lock
+    _distances: npt.NDArray[np.int32] | None
+    _has_every_byte: bool
+    _masks: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None
+    _lock: threading.Lock
     _stop_ids: npt.NDArray[np.int32]
     _descriptor: npt.NDArray[np.int64]
     _ready: ReadyMasks
 
     def __init__(
         self,
-        automaton: Automaton,
+        automaton: Automaton | TokenAutomaton,
         vocabulary: Vocabulary,
         *,
-        live: npt.NDArray[np.uint8],
-        masks: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None,
+        distances: npt.NDArray[np.int32] | None = None,
+        has_every_byte: bool = True,
+        masks: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None = None,
         walks_before_storing: int = -1,
-        prefix_space: PrefixSpace,
-        unreachable_values: list[str | bytes],
+        prefix_space: PrefixSpace = "none",
+        unreachable_values: Sequence[str | bytes] = (),
         compile_seconds: float,
     ) -> None:
-        masks = (_NO_MASKS, _NO_MASKS) if masks is None else masks
         stop_ids = np.array(vocabulary.stop_token_ids, np.int32)
         words = np.zeros(descriptor.DESCRIPTOR_WORDS, np.int64)
         tables = vocabulary.tables
+        bytes_of_automaton = _NO_BYTES if isinstance(automaton, TokenAutomaton) else automaton.arrays
         descriptor.describe(
-            words, *automaton.arrays, automaton.accepting, live,
-            tables.nodes, tables.token_ids, tables.data, tables.offsets, stop_ids,
-            *masks, tables.max_token_length, vocabulary.size, tables.scratch, walks_before_storing,
+            words, *bytes_of_automaton, automaton.accepting, *tables.trie, tables.data, tables.offsets, stop_ids,
+            vocabulary.size, tables.scratch, walks_before_storing,
         )  # fmt: skip
         num_words = (vocabulary.size + 31) // 32
         self._set(
             automaton=automaton,
             vocabulary=vocabulary,
             prefix_space=prefix_space,
-            unreachable_values=unreachable_values,
+            unreachable_values=list(unreachable_values),
             num_words=num_words,
             scratch_row=np.empty(num_words, np.int32),  # for kernels that hold the interpreter lock
             descriptor_address=words.ctypes.data,
             _compile_seconds=compile_seconds,
-            _live=live,
-            _masks=masks,
-            _storing=threading.Lock(),
+            _distances=None,
+            _has_every_byte=has_every_byte,
+            _masks=None,
+            _lock=threading.Lock(),
             _stop_ids=stop_ids,
             _descriptor=words,
             _ready=ReadyMasks(READY_LIMIT, words),
         )
+        if isinstance(automaton, TokenAutomaton):
+            self._keep_masks(
+                (automaton.links, automaton.tokens), automaton.targets if len(automaton.targets) else _UNUSED
+            )
+        elif masks is not None:
+            self._keep_masks(masks, NOTHING)
+        if distances is not None:
+            self._keep_distances(distances)
 
     def __reduce__(self) -> tuple[object, ...]:
+        is_over_tokens = isinstance(self.automaton, TokenAutomaton)
         make = partial(
             Constraint,
-            live=self._live,
-            masks=None if self.mode == "lazy" else self._masks,
+            distances=self._distances,
+            has_every_byte=self._has_every_byte,
+            masks=None if is_over_tokens else self._masks,
             walks_before_storing=int(self._descriptor[descriptor.WALKS_LEFT]),
             prefix_space=self.prefix_space,
             unreachable_values=self.unreachable_values,
             compile_seconds=self._compile_seconds,
         )
         return make, (self.automaton, self.vocabulary)
+
+    def _keep_masks(
+        self, masks: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]], targets: npt.NDArray[np.int32]
+    ) -> None:
+        self._set(_masks=masks)
+        descriptor.set_masks(self._descriptor, *masks, targets)
+
+    def _keep_distances(self, distances: npt.NDArray[np.int32]) -> None:
+        is_dead = distances == UNREACHABLE
+        farthest = int(distances.max(where=~is_dead, initial=0))
+        self._set(_distances=distances)
+        descriptor.set_distances(self._descriptor, distances, farthest, bool(is_dead.any()))
+
+    def distances(self) -> npt.NDArray[np.int32]:
+        """The fewest tokens from every state to the end, without a stop token: int32[N], 2**31 - 1 where the end is out
+        of reach. The array is the constraint's own and must not be written to.
+
+        Found when first asked for, once: about 0.2 µs a state of a set (see ``budgets.token_distances``); thread-safe.
+        """
+        if self._distances is None:
+            with self._lock:
+                if self._distances is None:
+                    distances = token_distances(self.automaton, self.vocabulary)
+                    self._ready.start_over(lambda: self._keep_distances(distances))
+        assert self._distances is not None
+        return self._distances
+
+    @property
+    def min_tokens(self) -> int:
+        """The fewest tokens of any answer, without a stop token. Costs what ``distances`` costs."""
+        return int(self.distances()[self.automaton.start])
 
     def _check_state(self, state: int) -> None:
         if isinstance(state, bool) or not isinstance(state, (int, np.integer)) or not 0 <= state < self.num_states:
@@ -117,47 +166,77 @@ class Constraint(Frozen):
     @property
     def mode(self) -> Literal["eager", "lazy"]:
         """How masks are had: "eager", all are stored, or "lazy", they are found when needed."""
-        return "eager" if len(self._masks[0]) > 0 else "lazy"
+        return "lazy" if self._masks is None else "eager"
 
     def _store_masks(self) -> None:
         """Store the masks of all states: enough were found one by one for that to pay."""
-        with self._storing:
-            if self.mode == "eager":
+        automaton = self.automaton
+        assert isinstance(automaton, Automaton)  # the others have them from the beginning
+        distances = NOTHING if self._distances is None else self._distances
+        with self._lock:
+            if self._masks is not None:
                 return
             try:
-                masks = eager_masks(self.automaton, self.automaton, self.vocabulary, self._live, "walk", 1, STORE_LIMIT)
+                masks = eager_masks(automaton, automaton, self.vocabulary, distances, "walk", 1, STORE_LIMIT)
             except UnsupportedError:  # a set of few states, but very many tokens: it stays lazy
                 self._descriptor[descriptor.WALKS_LEFT] = -1
                 return
-            self._set(_masks=masks)
-            descriptor.set_masks(self._descriptor, *masks)
+            self._keep_masks(masks, NOTHING)
 
-    def make_ready(self, state: int) -> None:
-        """Make the mask of a state that has too many tokens to find or to set one by one at each step, and keep it.
+    def make_ready(self, state: int, remaining: int = descriptor.NO_BUDGET) -> None:
+        """Make the mask of a state that has too many tokens to find or to set one by one at each step, and keep it:
+        the one that holds without a budget, if ``remaining`` tokens are enough for that, else the one for just so many.
 
         Kernels ask for this. They also ask when all masks should be stored, and then that is done instead.
         """
+        self._check_state(state)
         if self._descriptor[descriptor.WALKS_LEFT] == 0:
             self._store_masks()
             return
-        tokens = self.content_tokens(state)
-        if len(tokens) <= ROW_COUNT:
-            self._ready.add(state, tokens, is_row=False)
-            return
-        if self.automaton.accepting[state]:
-            tokens = np.concatenate([tokens, self._stop_ids])
-        bits = np.zeros(32 * self.num_words, np.uint8)
-        bits[tokens] = 1
-        self._ready.add(state, np.packbits(bits, bitorder="little").view(np.int32), is_row=True)
+        generation = self._ready.generation
+        tokens, ends = self._tokens_and_ends(state)
+        key = ready_key(state, None)
+        holds_from = 0
+        if self._distances is not None:
+            needed = self._distances[ends] + 1
+            holds_from = int(needed.max(initial=0))
+            if remaining < holds_from:
+                tokens = tokens[needed <= remaining]
+                key = ready_key(state, remaining)
+        is_row = len(tokens) > ROW_COUNT
+        if is_row:
+            if self.automaton.accepting[state]:
+                tokens = np.concatenate([tokens, self._stop_ids])
+            bits = np.zeros(32 * self.num_words, np.uint8)
+            bits[tokens] = 1
+            tokens = np.packbits(bits, bitorder="little").view(np.int32)
+        self._ready.add(key, tokens, is_row=is_row, holds_from=holds_from, generation=generation)
+
+    def _tokens_and_ends(self, state: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """The tokens that are legal in a state without a budget, and where each leads."""
+        automaton = self.automaton
+        if isinstance(automaton, TokenAutomaton):
+            first, last = automaton.links[state : state + 2]
+            return automaton.tokens[first:last], automaton.targets[first:last]
+        distances = NOTHING if self._distances is None else self._distances
+        trie = self.vocabulary.tables.trie
+        return state_tokens(*automaton.arrays, distances, *trie, state)  # type: ignore[no-any-return]
 
     def content_tokens(self, state: int) -> npt.NDArray[np.int32]:
-        """The tokens with bytes that are legal in a state, in the order of their bytes: int32."""
+        """The tokens with bytes that are legal in a state without a budget: int32. In the order of their bytes, or,
+        where they are edges themselves, of their ids."""
         self._check_state(state)
-        offsets, stored = self._masks
-        if len(offsets) > 0:
+        if self._masks is not None:
+            offsets, stored = self._masks
             return stored[offsets[state] : offsets[state + 1]].copy()
-        automaton, tables = self.automaton, self.vocabulary.tables
-        return state_tokens(*automaton.arrays, self._live, *tables.trie, state)  # type: ignore[no-any-return]
+        return self._tokens_and_ends(state)[0]
+
+    def most_tokens_after(self, state: int) -> int:
+        """The largest number of tokens that the end can take after a token that is legal in a state, if it is then
+        reached as soon as possible: with so many left after it, the budget forbids none. -1 if no token is legal."""
+        self._check_state(state)
+        ends = self._tokens_and_ends(state)[1]
+        return int(self.distances()[ends].max(initial=-1))
 
     def only_value(self, state: int) -> str | bytes | None:
         """The one value of a set that can still be generated from a state, or ``None`` if there are several.
@@ -165,15 +244,16 @@ class Constraint(Frozen):
         O(log K); where the vocabulary lacks bytes of the set, O(what lies below the state).
         """
         self._check_state(state)
-        values = self.automaton.values
+        automaton = self.automaton
+        values = automaton.values
         if values is None:
             return None
-        first, last = (0, len(values)) if state == self.automaton.start else values.below(state)
+        first, last = (0, len(values)) if state == automaton.start else values.below(state)
         if last - first == 1 or (last - first == 2 and values.order[first] == values.order[first + 1]):
             return values[first]
-        if len(self._live) == 0:
+        if self._has_every_byte:
             return None
-        reached, _ = spelled_from(self.automaton, self.vocabulary, self._live, state)
+        reached, _ = spelled_from(automaton, self.vocabulary, self.distances(), state)
         possible = np.unique(values.order[first:last][reached[values.terminals[first:last]] != 0])
         return values.given[possible[0]] if len(possible) == 1 else None
 
@@ -183,15 +263,24 @@ class Constraint(Frozen):
         Both are empty where the vocabulary has every byte, and so everything can be spelled.
         """
         self._check_state(state)
-        if len(self._live) == 0:
+        if self._has_every_byte or isinstance(self.automaton, TokenAutomaton):
             return EVERY_STATE, EVERY_STATE
-        return spelled_from(self.automaton, self.vocabulary, self._live, state)
+        return spelled_from(self.automaton, self.vocabulary, self.distances(), state)
 
-    def matcher(self) -> Matcher:
-        """A new matcher, before the first token. O(1)."""
+    def matcher(self, max_tokens: int | None = None) -> Matcher:
+        """A new matcher, before the first token. O(1); the first one with a budget finds ``distances``.
+
+        Args:
+            max_tokens: its budget. Every sequence of legal tokens is then a whole answer after at most so many, a stop
+                token included if there is one.
+
+        Raises:
+            BudgetError: no answer has so few tokens; it names the fewest.
+            TrieautoError: not an integer, or negative.
+        """
         from .matcher import Matcher
 
-        return Matcher(self)
+        return Matcher(self, max_tokens)
 
     @property
     def num_states(self) -> int:
@@ -202,21 +291,38 @@ class Constraint(Frozen):
     def nbytes(self) -> int:
         """Memory of this constraint in bytes, ready masks included; without the vocabulary, which is shared, and
         without the caller's values."""
-        arrays: list[npt.NDArray[Any]] = [self._live, *self._masks, self._descriptor]
+        arrays: list[npt.NDArray[Any]] = [self._descriptor]
+        if self._masks is not None and not isinstance(self.automaton, TokenAutomaton):
+            arrays += self._masks
+        if self._distances is not None:
+            arrays.append(self._distances)
         return self.automaton.nbytes + sum(array.nbytes for array in arrays) + self._ready.nbytes
 
     def stats(self) -> dict[str, Any]:
         """What this constraint is and costs, for people and logs."""
+        automaton = self.automaton
+        of_kind: dict[str, Any]
+        if isinstance(automaton, TokenAutomaton):
+            of_kind = {
+                "edges": len(automaton.tokens),
+                "unreachable_states": automaton.num_unreachable,
+                "dead_ends": automaton.num_dead_ends,
+            }
+        else:
+            of_kind = {
+                "values": None if automaton.values is None else len(automaton.values),
+                "prefix_space": self.prefix_space,
+                "stored_mask_entries": 0 if self._masks is None else len(self._masks[1]),
+                "unreachable_values": len(self.unreachable_values),
+            }
         return {
-            "values": None if self.automaton.values is None else len(self.automaton.values),
             "states": self.num_states,
+            **of_kind,
             "mode": self.mode,
-            "prefix_space": self.prefix_space,
             "bytes": self.nbytes,
-            "stored_mask_entries": len(self._masks[1]),
+            "min_tokens": None if self._distances is None else self.min_tokens,
             "ready_masks": len(self._ready),
             "ready_masks_made": self._ready.num_made,
-            "unreachable_values": len(self.unreachable_values),
             "compile_seconds": self._compile_seconds,
         }
 

@@ -25,7 +25,7 @@ def eager_masks(
     automaton: Automaton,
     extended: Automaton,
     vocabulary: Vocabulary,
-    live: npt.NDArray[np.uint8],
+    distances: npt.NDArray[np.int32],
     method: Method,
     threads: int | None,
     max_entries: int | None = None,
@@ -33,7 +33,7 @@ def eager_masks(
     """Offsets int32[N + 1] and token ids int32 of all states' masks.
 
     ``automaton`` is without, ``extended`` with the prefix space; they differ in the start alone, so a trie's states
-    are done on the trie.
+    are done on the trie. ``distances``: fewest tokens from each state to the end, or empty where none is out of reach.
 
     Raises:
         UnsupportedError: more than ``max_entries`` tokens in all (by default ``MAX_ENTRIES``).
@@ -49,9 +49,17 @@ def eager_masks(
 
     def masks(span: tuple[int, int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         if method == "walk":
-            return all_tokens(*automaton.arrays, live, *tables.trie, *span, max_entries)  # type: ignore[no-any-return]
+            return all_tokens(*automaton.arrays, distances, *tables.trie, *span, max_entries)  # type: ignore[no-any-return]
         return all_tokens_by_aho_corasick(  # type: ignore[no-any-return]
-            automaton.labels, automaton.links, live, *tables.trie[:2], *tables.aho_corasick, depth, *span, max_entries
+            automaton.labels,
+            automaton.links,
+            distances,
+            tables.nodes,
+            tables.token_ids,
+            *tables.aho_corasick,
+            depth,
+            *span,
+            max_entries,
         )
 
     depth = depth_of_trie(automaton.links) if method == "aho_corasick" else 0
@@ -62,7 +70,7 @@ def eager_masks(
         with ThreadPoolExecutor(threads) as pool:
             parts = list(pool.map(masks, spans))
     if extended is not automaton:
-        start_tokens = state_tokens(*extended.arrays, live, *tables.trie, extended.start)
+        start_tokens, _ = state_tokens(*extended.arrays, distances, *tables.trie, extended.start)
         parts.append((np.array([len(start_tokens)], np.int64), start_tokens))
     counts = [part[0] for part in parts]
     num_entries = sum(int(part.sum()) for part in counts)

@@ -30,6 +30,29 @@ class UnreachableValueError(TrieautoError):
         return type(self), (str(self), self.values)
 
 
+class BudgetError(TrieautoError):
+    """A budget of tokens within which nothing can be finished.
+
+    Attributes:
+        needed: the fewest tokens that are enough, without a stop token.
+        given: the budget.
+    """
+
+    def __init__(self, needed: int, given: int) -> None:
+        super().__init__(
+            f"{_tokens(needed)} needed to finish, but the budget is {given:,}: raise it to at least {needed:,}"
+        )
+        self.needed = needed
+        self.given = given
+
+    def __reduce__(self) -> tuple[type[BudgetError], tuple[int, int]]:
+        return type(self), (self.needed, self.given)
+
+
+def _tokens(count: int) -> str:
+    return "1 token is" if count == 1 else f"{count:,} tokens are"
+
+
 class VocabularyError(TrieautoError):
     """A tokenizer or token list that does not make a usable vocabulary, or one that does not fit the model."""
 

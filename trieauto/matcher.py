@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .automaton import Automaton
 from .bitmask import RowTarget, row_target
+from .budgets import checked_budget
 from .constraint import Constraint
-from .errors import TokenNotAllowedError, TrieautoError, shorten
-from .kernels.descriptor import RECORD_WORDS, TERMINATED, get_state, set_record, set_state
+from .errors import BudgetError, TokenNotAllowedError, TrieautoError, shorten
+from .kernels.descriptor import NO_BUDGET, RECORD_WORDS, TERMINATED, get_remaining, get_state, move_to, set_record
 from .kernels.filling import DOES_NOT_FIT, DONE, allowed_tokens, fill_row, fill_rows, has_continuation
 from .kernels.moving import REFUSED, accept, follow, forced_bytes, is_accepting
 
@@ -37,20 +39,22 @@ def _new_record() -> int:
 class Matcher:
     """Which tokens are legal now, and what has been accepted so far. One for each sequence; one thread at a time.
 
-    Made by ``constraint.matcher()``. Its state is one number; the history is a chain of the earlier ones, shared with
-    forks and never changed.
+    Made by ``constraint.matcher()``. It is two numbers, the state and how many tokens its budget still has; the history
+    is a chain of the earlier states, shared with forks and never changed.
     """
 
     __slots__ = ("_constraint", "_history", "_length", "_record")
 
-    def __init__(self, constraint: Constraint) -> None:
+    def __init__(self, constraint: Constraint, max_tokens: int | None = None) -> None:
         if not isinstance(constraint, Constraint):
             raise TrieautoError(f"a matcher is made by constraint.matcher(), not from {shorten(constraint)}")
         self._constraint = constraint
         self._record = _new_record()
         self._history: _History = None
         self._length = 0
-        set_record(self._record, constraint.descriptor_address, constraint.automaton.start)
+        set_record(self._record, constraint.descriptor_address, constraint.automaton.start, NO_BUDGET)
+        if max_tokens is not None:
+            self.set_budget(max_tokens)
 
     def __del__(self) -> None:
         record = getattr(self, "_record", None)
@@ -83,7 +87,7 @@ class Matcher:
             while (state := fill_row(self._record, index, target.address)) != DONE:
                 if state == DOES_NOT_FIT:
                     raise _does_not_fit(target, index, self._constraint)
-                self._constraint.make_ready(state)
+                self._constraint.make_ready(state, get_remaining(self._record))
         except OverflowError:
             raise _does_not_fit(target, index, self._constraint) from None
 
@@ -93,7 +97,7 @@ class Matcher:
             state, tokens = allowed_tokens(self._record, self._constraint.scratch_row)
             if state == DONE:
                 return tokens  # type: ignore[no-any-return]
-            self._constraint.make_ready(state)
+            self._constraint.make_ready(state, get_remaining(self._record))
 
     # Tokens
 
@@ -127,7 +131,7 @@ class Matcher:
         for state in states[:count].tolist():
             self._history = (state, self._history)
         self._length += count
-        set_state(self._record, states[count])
+        move_to(self._record, states[count], get_remaining(self._record) - count)
         return True
 
     def validate_tokens(self, token_ids: Iterable[int]) -> int:
@@ -162,7 +166,7 @@ class Matcher:
         return self._length
 
     def rollback(self, num_tokens: int = 1) -> None:
-        """Take back the last tokens, a stop token included. O(num_tokens).
+        """Take back the last tokens, a stop token included; the budget has them again. O(num_tokens).
 
         Raises:
             TrieautoError: a negative number, or more than were accepted.
@@ -177,17 +181,19 @@ class Matcher:
             state, history = history  # type: ignore[misc]
         self._history = history
         self._length -= num_tokens
-        set_state(self._record, state)
+        move_to(self._record, state, get_remaining(self._record) + num_tokens)
 
     def reset(self) -> None:
-        """Go back to before the first token."""
+        """Go back to before the first token; the budget has all tokens again."""
+        move_to(self._record, self._constraint.automaton.start, get_remaining(self._record) + self._length)
         self._history = None
         self._length = 0
-        set_state(self._record, self._constraint.automaton.start)
 
     def fork(self) -> Matcher:
         """An independent matcher in the same situation. O(1). Copying a matcher does the same."""
-        return _restored(self._constraint, self._history, self._length, get_state(self._record))
+        return _restored(
+            self._constraint, self._history, self._length, get_state(self._record), get_remaining(self._record)
+        )
 
     def __copy__(self) -> Matcher:
         return self.fork()
@@ -201,7 +207,50 @@ class Matcher:
         while history is not None:
             state, history = history
             states.append(state)
-        return _unpickled, (self._constraint, states[::-1], get_state(self._record))
+        return _unpickled, (self._constraint, states[::-1], get_state(self._record), get_remaining(self._record))
+
+    # The budget
+
+    def set_budget(self, max_tokens: int | None) -> None:
+        """Give the sequence ``max_tokens`` more tokens from now on, whatever it had; None for as many as it likes.
+
+        From then on a token is legal only if the answer can still be finished within the tokens that are left after
+        it (law 6; section 3.2 of the reachability paper). A stop token costs one, but is not needed when the budget
+        ends: with none left the answer is whole, and only stop tokens are legal. ``rollback``, ``reset`` and ``fork``
+        go back with it. More than 2**62 tokens count as None.
+
+        Raises:
+            BudgetError: the end takes more tokens than that; nothing has changed then.
+            TrieautoError: not an integer, or negative.
+        """
+        budget = checked_budget(max_tokens)
+        if budget < NO_BUDGET and (needed := self.min_tokens_to_finish) > budget:
+            raise BudgetError(needed, budget)
+        move_to(self._record, get_state(self._record), budget)
+
+    @property
+    def remaining_tokens(self) -> int | None:
+        """How many tokens the budget still has; None without one."""
+        remaining = get_remaining(self._record)
+        # Tokens count down from NO_BUDGET too; no sequence is long enough to come near any other budget.
+        return None if remaining > NO_BUDGET // 2 else max(0, remaining)
+
+    @property
+    def min_tokens_to_finish(self) -> int:
+        """The fewest tokens from here to the end, without a stop token; 0 where the answer may end here.
+
+        O(1); the first call for a constraint costs what ``constraint.distances()`` costs.
+        """
+        state = get_state(self._record)
+        return 0 if state == TERMINATED else int(self._constraint.distances()[state])
+
+    @property
+    def is_limited_by_budget(self) -> bool:
+        """Whether the budget forbids a token here that would be legal without it. O(tokens legal without it)."""
+        state, remaining = get_state(self._record), self.remaining_tokens
+        if state == TERMINATED or remaining is None:
+            return False
+        return self._constraint.most_tokens_after(state) > remaining - 1
 
     # Where it stands
 
@@ -212,7 +261,8 @@ class Matcher:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the answer is whole and nothing could follow: it may be ended without spending a stop token."""
+        """Whether the answer is whole and nothing could follow, the budget considered: it may be ended without spending
+        a stop token."""
         return bool(is_accepting(self._record)) and not has_continuation(self._record)
 
     def is_terminated(self) -> bool:
@@ -225,39 +275,47 @@ class Matcher:
     @property
     def value(self) -> str | bytes | None:
         """The set's value, as it was given, once no other is possible (even if not all of it is written yet), or once
-        a stop token has settled it; ``None`` before that, and for anything but a set."""
+        it is settled by a stop token or by a budget that leaves nothing more to write; ``None`` before that, and for
+        anything but a set."""
         values = self._constraint.automaton.values
         if values is None:
             return None
-        state = get_state(self._record)
-        if state == TERMINATED:
-            before = self._history
-            while state == TERMINATED:
-                state, before = before  # type: ignore[misc]
-            return values[0] if state == self._constraint.automaton.start else values.ending_at(state)
-        return self._constraint.only_value(state)
+        state, before = get_state(self._record), self._history
+        is_settled = state == TERMINATED
+        while state == TERMINATED:
+            state, before = before  # type: ignore[misc]
+        if not is_settled:
+            value = self._constraint.only_value(state)
+            if value is not None or self.remaining_tokens is None or not self.is_complete:
+                return value
+        return values[0] if state == self._constraint.automaton.start else values.ending_at(state)
 
     def jump_forward_string(self, limit: int = 4096) -> bytes:
-        """The bytes, ``limit`` at most, that every continuation shares; none where the answer may end."""
+        """The bytes, ``limit`` at most, that every continuation shares; none where the answer may end.
+
+        Continuations that a budget forbids count too, unless it forbids all.
+        """
         limit = _integer(limit, "limit")
         if not 0 <= limit < 2**63:
             raise TrieautoError(f"limit must not be negative, nor larger than any memory, but is {limit}")
-        if get_state(self._record) == TERMINATED:
+        state = get_state(self._record)
+        if state == TERMINATED or not isinstance(self._constraint.automaton, Automaton) or self.is_complete:
             return b""
-        return bytes(forced_bytes(self._record, *self._constraint.spelled(get_state(self._record)), limit))
+        return bytes(forced_bytes(self._record, *self._constraint.spelled(state), limit))
 
     def __repr__(self) -> str:
         where = "terminated" if self.is_terminated() else "complete" if self.is_complete else "open"
-        return f"<Matcher: {where} after {self._length} tokens, of {self._constraint!r}>"
+        left = "" if self.remaining_tokens is None else f", {self.remaining_tokens:,} left"
+        return f"<Matcher: {where} after {self._length} tokens{left}, of {self._constraint!r}>"
 
 
 def fill_next_token_bitmasks(
     matchers: Sequence[Matcher], bitmask: Any, indices: Sequence[int] | npt.NDArray[np.integer[Any]] | None = None
 ) -> None:
-    """Write the masks of a batch in one call; each matcher may have its own constraint.
+    """Write the masks of a batch in one call.
 
     Args:
-        matchers: one for each row to write.
+        matchers: one for each row to write; each may have its own constraint and its own budget.
         bitmask: as in ``Matcher.fill_next_token_bitmask``. Rows that are not named stay as they are.
         indices: the row of each matcher; by default 0, 1, 2, ...
 
@@ -280,7 +338,7 @@ def fill_next_token_bitmasks(
                 target, position if indices is None else int(rows[position]), matchers[position].constraint
             )
         constraint = matchers[position].constraint
-        constraint.make_ready(get_state(records[position]))
+        constraint.make_ready(get_state(records[position]), get_remaining(records[position]))
 
 
 _ALL_ROWS = np.empty(0, np.int64)
@@ -302,19 +360,21 @@ def _integer(number: object, what: str) -> int:
         raise TrieautoError(f"{what} must be an integer, not {shorten(number)}") from None
 
 
-def _restored(constraint: Constraint, history: _History, length: int, state: int) -> Matcher:
+def _restored(constraint: Constraint, history: _History, length: int, state: int, remaining: int) -> Matcher:
     matcher = Matcher(constraint)
     matcher._history = history
     matcher._length = length
-    set_state(matcher._record, state)
+    if remaining <= NO_BUDGET // 2:
+        constraint.distances()  # those of an unpickled constraint may not be there yet
+    move_to(matcher._record, state, remaining)
     return matcher
 
 
-def _unpickled(constraint: Constraint, states: list[int], state: int) -> Matcher:
+def _unpickled(constraint: Constraint, states: list[int], state: int, remaining: int) -> Matcher:
     history: _History = None
     for earlier in states:
         history = (earlier, history)
-    return _restored(constraint, history, len(states), state)
+    return _restored(constraint, history, len(states), state, remaining)
 
 
 def _does_not_fit(target: RowTarget, index: int, constraint: Constraint) -> TrieautoError:

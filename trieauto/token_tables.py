@@ -6,6 +6,7 @@ import hashlib
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,13 @@ from .kernels import token_trie
 from .kernels.aho_corasick import build_aho_corasick
 from .kernels.descriptor import scratch_length
 from .kernels.jit import warm_up
-from .kernels.token_trie import build_double_array
+from .kernels.token_trie import build_double_array, heights_of
 from .kernels.trie import build_trie
 from .packing import PackedStrings, pack, sort_packed
 
 MIN_TOKENS_ON_DISK = 10_000
 
-_TRIE_ARRAYS = {"nodes": np.int32, "token_ids": np.int32}
+_TRIE_ARRAYS = {"nodes": np.int32, "siblings": np.uint8, "token_ids": np.int32}
 _AHO_CORASICK_ARRAYS = {"failures": np.int32, "outputs": np.int32, "lengths": np.int32}
 
 
@@ -32,7 +33,7 @@ class TokenTables:
     Attributes:
         data uint8[B], offsets int64[V + 1]: the bytes of token v are ``data[offsets[v]:offsets[v + 1]]``; none for a
             token without bytes.
-        nodes int32[S, 4], token_ids int32[T]: the token trie (see ``kernels.token_trie``).
+        nodes int32[S, 4], siblings uint8[S, 2], token_ids int32[T]: the token trie (see ``kernels.token_trie``).
         max_token_length: of the longest token, in bytes.
         single_bytes: bool[256], which single bytes are tokens.
         scratch: int32, working space of the kernels that hold the interpreter lock.
@@ -58,12 +59,18 @@ class TokenTables:
             if self._is_kept:
                 disk_cache.save("trie", digest, stored)
         self.nodes: npt.NDArray[np.int32] = stored["nodes"]  # type: ignore[assignment]
+        self.siblings: npt.NDArray[np.uint8] = stored["siblings"]  # type: ignore[assignment]
         self.token_ids: npt.NDArray[np.int32] = stored["token_ids"]  # type: ignore[assignment]
 
     @property
-    def trie(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], int]:
-        """nodes, token ids, longest token: the form in which kernels take the token trie."""
-        return self.nodes, self.token_ids, self.max_token_length
+    def trie(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8], npt.NDArray[np.int32], int]:
+        """nodes, siblings, token ids, longest token: the form in which kernels take the token trie."""
+        return self.nodes, self.siblings, self.token_ids, self.max_token_length
+
+    @cached_property
+    def heights(self) -> npt.NDArray[np.int32]:
+        """How many more bytes the longest token below each slot of the trie has: int32[S]."""
+        return heights_of(self.nodes)  # type: ignore[no-any-return]
 
     def _build_trie(self) -> dict[str, npt.NDArray[Any]]:
         lengths = np.diff(self.offsets)
@@ -78,23 +85,30 @@ class TokenTables:
         ranks = np.arange(len(order), dtype=np.int32)
         first[terminals[::-1]] = ranks[::-1]
         last[terminals] = ranks + 1
-        return {"nodes": build_double_array(labels, subtree_ends, first, last), "token_ids": order}
+        nodes, siblings = build_double_array(labels, subtree_ends, first, last)
+        return {"nodes": nodes, "siblings": siblings, "token_ids": order}
 
     def _is_sound_trie(self, stored: dict[str, npt.NDArray[Any]]) -> bool:
         """Whether stored arrays are safe to walk: every number in them is in range."""
         if not _has_arrays(stored, _TRIE_ARRAYS) or stored["nodes"].ndim != 2 or stored["nodes"].shape[1] != 4:
             return False
-        nodes, token_ids = stored["nodes"], stored["token_ids"]
+        nodes, siblings, token_ids = stored["nodes"], stored["siblings"], stored["token_ids"]
         bases, checks = nodes[:, token_trie.BASE], nodes[:, token_trie.CHECK]
         first, last = nodes[:, token_trie.FIRST], nodes[:, token_trie.LAST]
-        return bool(
-            len(nodes) > 256
+        if not (
+            siblings.shape == (len(nodes), 2)
+            and len(nodes) > 256
             and _within(bases, 0, len(nodes) - 256)
             and _within(checks, -1, len(nodes) - 1)
             and _within(first, 0, len(token_ids))
             and _within(last, 0, len(token_ids))
             and _within(token_ids, 0, len(self.offsets) - 2)
-        )
+        ):
+            return False
+        # Going from sibling to sibling ends: the bytes ascend.
+        following = siblings[:, token_trie.NEXT_SIBLING]
+        labels = np.arange(len(nodes)) - bases[checks]
+        return bool(np.all((following == 0) | (following > labels) | (checks < 0)))
 
     @property
     def aho_corasick(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
@@ -125,7 +139,7 @@ class TokenTables:
     @property
     def nbytes(self) -> int:
         """Memory of all arrays, in bytes."""
-        arrays: list[npt.NDArray[Any]] = [self.data, self.offsets, self.nodes, self.token_ids]
+        arrays: list[npt.NDArray[Any]] = [self.data, self.offsets, self.nodes, self.siblings, self.token_ids]
         arrays += self._aho_corasick or ()
         return sum(array.nbytes for array in arrays)
 

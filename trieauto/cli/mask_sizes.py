@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..constraint import Constraint
+from ..automaton import Automaton
+from ..constraint import NOTHING, Constraint
 from ..kernels.walk import all_tokens
 
 _SPAN = 2**16  # states at a time, so that the tokens themselves, which are not kept, take little memory
@@ -66,11 +67,12 @@ def _depths(subtree_ends: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
 
 
 def _mask_sizes(constraint: Constraint, num_nodes: int) -> npt.NDArray[np.int64]:
-    automaton, tables = constraint.automaton, constraint.vocabulary.tables
+    automaton = constraint.automaton
+    assert isinstance(automaton, Automaton)
+    distances = NOTHING if constraint._distances is None else constraint._distances
     parts = [
         all_tokens(
-            automaton.labels, automaton.links, automaton.targets, constraint._live,
-            tables.nodes, tables.token_ids, tables.max_token_length,
+            *automaton.arrays, distances, *constraint.vocabulary.tables.trie,
             begin, min(begin + _SPAN, num_nodes), np.iinfo(np.int64).max,
         )[0]
         for begin in range(0, num_nodes, _SPAN)

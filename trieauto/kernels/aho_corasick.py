@@ -11,7 +11,7 @@ import numpy as np
 
 from .jit import helper, kernel
 from .token_trie import BASE, CHECK, FIRST, LAST
-from .walk import enlarged
+from .walk import ANY_DISTANCE, enlarged, is_within
 
 
 @helper
@@ -79,7 +79,19 @@ def build_aho_corasick(nodes):
 
 @helper
 def _scan(
-    labels, subtree_ends, live, nodes, failures, outputs, lengths, depth_limit, begin, end, places, token_ids, tokens
+    labels,
+    subtree_ends,
+    distances,
+    nodes,
+    failures,
+    outputs,
+    lengths,
+    depth_limit,
+    begin,
+    end,
+    places,
+    token_ids,
+    tokens,
 ):
     """Find every token whose bytes begin at one of the states ``begin .. end - 1``.
 
@@ -100,7 +112,7 @@ def _scan(
         depth += 1
         path[depth] = state
         slots[depth] = slot
-        if len(live) > 0 and live[state] == 0:
+        if not is_within(distances, ANY_DISTANCE, state):
             continue
         if nodes[slot, LAST] == nodes[slot, FIRST]:
             slot = np.int64(outputs[slot])
@@ -118,11 +130,11 @@ def _scan(
 
 
 @kernel(
-    "Tuple((int64[::1], int32[::1]))(uint8[::1], int32[::1], uint8[::1], int32[:, ::1], int32[::1], int32[::1],"
+    "Tuple((int64[::1], int32[::1]))(uint8[::1], int32[::1], int32[::1], int32[:, ::1], int32[::1], int32[::1],"
     " int32[::1], int32[::1], int64, int64, int64, int64)"
 )
 def all_tokens_by_aho_corasick(
-    labels, subtree_ends, live, nodes, token_ids, failures, outputs, lengths, depth_limit, begin, end, max_entries
+    labels, subtree_ends, distances, nodes, token_ids, failures, outputs, lengths, depth_limit, begin, end, max_entries
 ):
     """The tokens legal in each of the states ``begin .. end - 1`` of a trie; as ``walk.all_tokens``.
 
@@ -134,7 +146,7 @@ def all_tokens_by_aho_corasick(
     tokens = np.empty(0, np.int32)
     for scan in range(2):
         _scan(
-            labels, subtree_ends, live, nodes, failures, outputs, lengths, depth_limit, begin, end,
+            labels, subtree_ends, distances, nodes, failures, outputs, lengths, depth_limit, begin, end,
             places, token_ids, tokens,
         )  # fmt: skip
         if scan == 1:

@@ -14,6 +14,8 @@ Either way ``labels[e]`` is the byte, labels ascend, and the loop is::
 
 from __future__ import annotations
 
+import numpy as np
+
 from .jit import helper
 
 
@@ -38,11 +40,38 @@ def edge_target(targets, edge):
 
 
 @helper
+def find_edge(labels, links, state, label):
+    """The edge of ``state`` with this label, or -1, in edge lists. O(log of how many labels are missing in between).
+
+    Labels ascend and differ, so an edge is at most as far from the state's first and last as its label is from theirs.
+    """
+    low, high = np.int64(links[state]), np.int64(links[state + 1]) - 1
+    if low > high:
+        return np.int64(-1)
+    lowest, highest = np.int64(labels[low]), np.int64(labels[high])
+    if label < lowest or label > highest:
+        return np.int64(-1)
+    last = high
+    high = min(high, low + label - lowest)
+    low = max(low, last - (highest - label))
+    while low < high:
+        middle = (low + high) >> 1
+        if np.int64(labels[middle]) < label:
+            low = middle + 1
+        else:
+            high = middle
+    return low if np.int64(labels[low]) == label else np.int64(-1)
+
+
+@helper
 def step(labels, links, targets, state, byte):
-    """The state that ``byte`` leads to from ``state``, or -1. O(edges of the state)."""
-    edge, stop = first_edge(links, targets, state), last_edge(links, targets, state)
+    """The state that ``byte`` leads to from ``state``, or -1. O(children) in a trie."""
+    if len(targets) > 0:
+        edge = find_edge(labels, links, state, np.int64(byte))
+        return np.int64(targets[edge]) if edge >= 0 else np.int64(-1)
+    edge, stop = np.int64(state + 1), np.int64(links[state])
     while edge < stop:
         if labels[edge] >= byte:
-            return edge_target(targets, edge) if labels[edge] == byte else -1
-        edge = next_edge(links, targets, edge)
-    return -1
+            return edge if labels[edge] == byte else np.int64(-1)
+        edge = np.int64(links[edge])
+    return np.int64(-1)

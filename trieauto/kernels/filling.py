@@ -1,7 +1,9 @@
 """Writing masks: the legal tokens of a sequence's state, as bits of a bitmask row.
 
-A state's mask is found in one of four ways: it was made ready (a list of tokens, or the whole row), it is stored (eager
-masks), or it is walked now if that is short; else the caller is told to make it ready.
+A state's mask is found in one of four ways: it was made ready (a list of tokens, or the whole row), it is stored, or it
+is walked now if that is short; else the caller is told to make it ready. Under a budget that is so small that it
+matters somewhere, a ready mask is used if it was made for exactly that budget, or leads nowhere that is too far; and
+a stored one if it says where its tokens lead.
 """
 
 from __future__ import annotations
@@ -9,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from .descriptor import (
+    FARTHEST,
+    LIST_LIMIT,
     MASK_OFFSETS,
-    MASK_TOKENS,
-    NUM_MASK_OFFSETS,
     READY,
     READY_CAPACITY,
     SIZE,
@@ -20,6 +22,12 @@ from .descriptor import (
     WALKS_LEFT,
     accepts,
     descriptor_of,
+    distances_of,
+    has_token_edges,
+    mask_of,
+    mask_targets_of,
+    mask_tokens_of,
+    remaining_of,
     scratch_tokens_of,
     state_of,
     stop_ids_of,
@@ -27,14 +35,16 @@ from .descriptor import (
 )
 from .jit import helper, kernel
 from .memory import int32_at, int64_at
+from .walk import UNLIMITED, is_within
 
 DONE = -1
 DOES_NOT_FIT = -3
 
-# A row of the ready table: the state (-1: free), the address of its mask, how many token ids that holds (-1: it is a
-# whole bitmap row), whether it was used since the last eviction looked at it.
-READY_STATE, READY_MASK, READY_COUNT, READY_USED = 0, 1, 2, 3
-READY_WORDS = 4
+# A row of the ready table: its key (-1: free), the address of its mask, how many token ids that holds (-1: it is a
+# whole bitmap row), whether it was used since the last eviction looked at it, and the tokens left from which on it
+# holds. The key is the state, together with the tokens left if the mask was made for exactly those.
+READY_KEY, READY_MASK, READY_COUNT, READY_USED, READY_FROM = range(5)
+READY_WORDS = 5
 
 # The target of a fill: where a bitmask is, its rows, their stride in bytes and width in words, and the address of
 # int32[rows, TRACKED_WORDS + 1] for a tracked one, else 0.
@@ -45,19 +55,40 @@ TARGET_WORDS = 5
 TRACKED_WORDS = 63
 
 
+def ready_key(state: int, remaining: int | None) -> int:
+    """The key of a mask made for a budget of ``remaining`` tokens, or for any large enough."""
+    return state if remaining is None else remaining << 32 | state
+
+
 @helper
-def ready_place(table, state):
-    """Where ``state`` is in a ready table (int64[C, 4], C a power of two), or the free row where it would go."""
+def ready_place(table, key):
+    """Where ``key`` is in a ready table (int64[C, READY_WORDS], C a power of two), or the free row for it."""
     capacity = len(table)
-    place = (state * np.int64(0x9E3779B1)) & (capacity - 1)
-    while table[place, READY_STATE] != state and table[place, READY_STATE] != -1:
+    place = ((key * np.int64(-7046029254386353131)) >> 40) & (capacity - 1)
+    while table[place, READY_KEY] != key and table[place, READY_KEY] != -1:
         place = (place + 1) & (capacity - 1)
     return place
 
 
 @kernel("int64(int64[:, ::1], int64)", nogil=False)
-def find_ready_place(table, state):
-    return ready_place(table, state)
+def find_ready_place(table, key):
+    return ready_place(table, key)
+
+
+@helper
+def _ready_mask(d, state, remaining):
+    """The row of the ready table that holds the mask: int64[READY_WORDS], or empty."""
+    if d[READY_CAPACITY] > 0:
+        table = int64_at(d[READY], d[READY_CAPACITY] * READY_WORDS).reshape((d[READY_CAPACITY], READY_WORDS))
+        place = ready_place(table, state)
+        if table[place, READY_KEY] == state and remaining >= table[place, READY_FROM]:
+            return table[place]
+        if remaining <= d[FARTHEST]:
+            key = remaining << 32 | state
+            place = ready_place(table, key)
+            if table[place, READY_KEY] == key:
+                return table[place]
+    return int64_at(np.int64(0), 0)
 
 
 @helper
@@ -71,68 +102,80 @@ def _clear(row, tracked):
 
 
 @helper
-def _set(row, tracked, num_tracked, tokens, count):
-    """Set the bits of the first ``count`` tokens; note new words in ``tracked``, and return how many there are then."""
-    for k in range(count):
-        word = tokens[k] >> 5
-        if row[word] == 0 and 0 <= num_tracked < len(tracked):
-            # The count is in a register and not in tracked[0], which for all the compiler knows lies in the row.
-            num_tracked += 1
-            if num_tracked == len(tracked):
-                num_tracked = -1
-            else:
-                tracked[num_tracked] = word
-        row[word] |= np.int32(1) << np.int32(tokens[k] & 31)
+def _set_bit(row, tracked, num_tracked, token):
+    """Set one bit; note its word in ``tracked`` if that is new, and return how many are noted then (-1: too many).
+
+    The count is in a register and not in tracked[0], which for all the compiler knows lies in the row.
+    """
+    word = token >> 5
+    if row[word] == 0 and 0 <= num_tracked < len(tracked):
+        num_tracked += 1
+        if num_tracked == len(tracked):
+            num_tracked = np.int64(-1)
+        else:
+            tracked[num_tracked] = word
+    row[word] |= np.int32(1) << np.int32(token & 31)
     return num_tracked
 
 
 @helper
-def _fill(d, state, row, tracked):
+def _copy_row(d, address, row):
+    words = (d[SIZE] + 31) >> 5
+    mask = int32_at(address, words)
+    for k in range(words):
+        row[k] = mask[k]
+    for k in range(words, len(row)):
+        row[k] = 0
+
+
+@helper
+def _fill(d, state, remaining, row, tracked):
     """Write one mask row; ``DONE``, or the state whose mask must be made ready first (the row is then unspecified)."""
     tokens = scratch_tokens_of(d)
-    count = 0
-    found = False
-    if state == TERMINATED:
-        found = True
-    elif d[READY_CAPACITY] > 0:
-        table = int64_at(d[READY], d[READY_CAPACITY] * READY_WORDS).reshape((d[READY_CAPACITY], READY_WORDS))
-        place = ready_place(table, state)
-        if table[place, READY_STATE] == state:
-            table[place, READY_USED] = 1
-            count = table[place, READY_COUNT]
+    count = np.int64(0)
+    first_edge = np.int64(-1)  # of a token automaton's state, if only some of its edges are short enough
+    if state != TERMINATED and remaining > 0:
+        most = remaining - 1
+        ready = _ready_mask(d, state, remaining)
+        if len(ready) > 0:
+            ready[READY_USED] = 1
+            count = ready[READY_COUNT]
             if count < 0:
-                words = (d[SIZE] + 31) >> 5
-                mask = int32_at(table[place, READY_MASK], words)
-                for k in range(words):
-                    row[k] = mask[k]
-                for k in range(words, len(row)):
-                    row[k] = 0
+                _copy_row(d, ready[READY_MASK], row)
                 if len(tracked) > 0:
                     tracked[0] = -1
                 return np.int64(DONE)
-            tokens = int32_at(table[place, READY_MASK], count)
-            found = True
-    if not found:
-        if d[NUM_MASK_OFFSETS] > 0:
-            offsets = int32_at(d[MASK_OFFSETS], d[NUM_MASK_OFFSETS])
-            first = offsets[state]
-            count = offsets[state + 1] - first
-            if count > WALK_LIMIT:
+            tokens = int32_at(ready[READY_MASK], count)
+        elif d[MASK_OFFSETS] != 0 and (most >= d[FARTHEST] or has_token_edges(d)):
+            first, last = mask_of(d, state)
+            count = last - first
+            if count > LIST_LIMIT:
                 return np.int64(state)
-            tokens = int32_at(d[MASK_TOKENS] + 4 * np.int64(first), count)
+            tokens = mask_tokens_of(d)[first:last]
+            if most < d[FARTHEST]:
+                first_edge = first
         else:
             if d[WALKS_LEFT] >= 0:
                 if d[WALKS_LEFT] == 0:
                     return np.int64(state)
                 d[WALKS_LEFT] -= 1
-            count = walk_from(d, state, tokens, WALK_LIMIT)
+            count = walk_from(d, state, most, tokens, WALK_LIMIT)
             if count < 0:
                 return np.int64(state)
     _clear(row, tracked)
-    num_tracked = _set(row, tracked, np.int64(0), tokens, count)
+    num_tracked = np.int64(0)
+    if first_edge < 0:
+        for k in range(count):
+            num_tracked = _set_bit(row, tracked, num_tracked, tokens[k])
+    else:
+        distances, targets = distances_of(d, remaining - 1), mask_targets_of(d)
+        for k in range(count):
+            if is_within(distances, remaining - 1, targets[first_edge + k]):
+                num_tracked = _set_bit(row, tracked, num_tracked, tokens[k])
     if accepts(d, state):
         stop_ids = stop_ids_of(d)
-        num_tracked = _set(row, tracked, num_tracked, stop_ids, len(stop_ids))
+        for k in range(len(stop_ids)):
+            num_tracked = _set_bit(row, tracked, num_tracked, stop_ids[k])
     if len(tracked) > 0:
         tracked[0] = num_tracked
     return np.int64(DONE)
@@ -152,7 +195,7 @@ def _fill_target_row(record, index, target):
     if index < 0 or index >= target[TARGET_ROWS] or 32 * row_words < d[SIZE]:
         return np.int64(DOES_NOT_FIT)
     row = int32_at(target[TARGET_MEMORY] + index * target[TARGET_STRIDE], row_words)
-    return _fill(d, state_of(record), row, _tracked(target[TARGET_TRACKED], index))
+    return _fill(d, state_of(record), remaining_of(record), row, _tracked(target[TARGET_TRACKED], index))
 
 
 @kernel("int64(int64, int64, int64)", nogil=False)
@@ -203,16 +246,26 @@ def allowed_tokens(record, row):
     """``DONE`` and everything legal now, stop ids included, ascending: int32; or the state whose mask must be made
     ready, and nothing. ``row``: int32[words], working space."""
     untracked = int32_at(np.int64(0), 0)
-    result = _fill(descriptor_of(record), state_of(record), row, untracked)
+    result = _fill(descriptor_of(record), state_of(record), remaining_of(record), row, untracked)
     return result, _row_tokens(row) if result == DONE else np.empty(0, np.int32)
+
+
+@helper
+def _has_continuation(d, state, remaining):
+    """Whether any token with bytes is legal with so many tokens left. Stops at the first one found."""
+    if state == TERMINATED or remaining <= 0:
+        return False
+    if has_token_edges(d):
+        distances, targets = distances_of(d, remaining - 1), mask_targets_of(d)
+        first, last = mask_of(d, state)
+        for edge in range(first, last):  # noqa: SIM110 (numba)
+            if is_within(distances, remaining - 1, targets[edge]):
+                return True
+        return False
+    # No room for a single token: the walk ends as soon as it finds one.
+    return walk_from(d, state, remaining - 1, int32_at(np.int64(0), 0), np.int64(UNLIMITED)) < 0
 
 
 @kernel("boolean(int64)", nogil=False)
 def has_continuation(record):
-    """Whether any token with bytes is legal now. Stops at the first one found."""
-    d = descriptor_of(record)
-    state = state_of(record)
-    if state == TERMINATED:
-        return False
-    # No room for a single token: the walk ends as soon as it finds one.
-    return walk_from(d, state, int32_at(np.int64(0), 0), np.int64(1) << 62) < 0
+    return _has_continuation(descriptor_of(record), state_of(record), remaining_of(record))

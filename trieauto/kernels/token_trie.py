@@ -3,6 +3,8 @@
 A slot is ``nodes[slot] = (base, check, first, last)``: the child by byte b is slot ``base + b`` if that slot's
 ``check`` is this slot; ``token_ids[first:last]`` are the tokens that end here (several when they spell the same bytes).
 Slot 0 is the root; ``base`` 0 means no children (no slot names a childless one as its parent).
+``siblings[slot] = (first, next)`` are bytes that lead from child to child without trying all 256: that of the slot's
+first child, if it has any, and that of its next sibling, 0 for none (bytes ascend, so no next one is 0).
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import numpy as np
 from .jit import helper, kernel
 
 BASE, CHECK, FIRST, LAST = 0, 1, 2, 3
+FIRST_CHILD, NEXT_SIBLING = 0, 1
 
 
 @helper
@@ -27,11 +30,12 @@ def _next_free(free, position):
     return root
 
 
-@kernel("int32[:, ::1](uint8[::1], int32[::1], int32[::1], int32[::1])")
+@kernel("Tuple((int32[:, ::1], uint8[:, ::1]))(uint8[::1], int32[::1], int32[::1], int32[::1])")
 def build_double_array(labels, subtree_ends, token_first, token_last):
     """Place the nodes of a trie (as laid out by ``trie``) in a double array.
 
-    ``token_first``, ``token_last`` int32[N]: the range of token ids at each node. Returns int32[S, 4].
+    ``token_first``, ``token_last`` int32[N]: the range of token ids at each node. Returns nodes int32[S, 4] and
+    siblings uint8[S, 2].
     Nodes with many children are placed first, while there is room; single children then fill the holes.
     """
     num_nodes = len(labels)
@@ -102,13 +106,35 @@ def build_double_array(labels, subtree_ends, token_first, token_last):
     nodes = np.zeros((used + 256, 4), np.int32)
     for slot in range(used + 256):
         nodes[slot, CHECK] = -1
+    siblings = np.zeros((used + 256, 2), np.uint8)
     for node in range(num_nodes):
         slot = slots[node]
         nodes[slot, BASE] = bases[node]
         nodes[slot, FIRST] = token_first[node]
         nodes[slot, LAST] = token_last[node]
         child = np.int64(node + 1)
+        if child < subtree_ends[node]:
+            siblings[slot, FIRST_CHILD] = labels[child]
         while child < subtree_ends[node]:
             nodes[slots[child], CHECK] = slot
-            child = np.int64(subtree_ends[child])
-    return nodes
+            following = np.int64(subtree_ends[child])
+            if following < subtree_ends[node]:
+                siblings[slots[child], NEXT_SIBLING] = labels[following]
+            child = following
+    return nodes, siblings
+
+
+@kernel("int32[::1](int32[:, ::1])")
+def heights_of(nodes):
+    """How many more bytes the longest token below each slot has: int32[S]. O(S) or little more."""
+    heights = np.zeros(len(nodes), np.int32)
+    for slot in range(1, len(nodes)):
+        height = 0
+        at = np.int64(slot)
+        while nodes[at, CHECK] >= 0:
+            height += 1
+            at = np.int64(nodes[at, CHECK])
+            if heights[at] >= height:
+                break
+            heights[at] = height
+    return heights

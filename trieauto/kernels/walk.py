@@ -9,53 +9,90 @@ from __future__ import annotations
 
 import numpy as np
 
-from .edges import edge_target, first_edge, last_edge, next_edge, step
+from .edges import edge_target, find_edge, first_edge, last_edge, next_edge, step
 from .jit import helper, kernel
-from .token_trie import BASE, CHECK, FIRST, LAST
+from .token_trie import BASE, CHECK, FIRST, FIRST_CHILD, LAST, NEXT_SIBLING
 
 NO_ROOM = -1
 TOO_LONG = -2
 UNLIMITED = 2**62  # edges
+UNREACHABLE = 2**31 - 1  # the distance of a state from which no number of tokens reaches the end
+ANY_DISTANCE = UNREACHABLE - 1
 
 AUTOMATON = "uint8[::1], int32[::1], int32[::1]"  # labels, links, targets: see ``edges``
-LIVE = "uint8[::1]"  # one byte a state, 0 where the end is out of reach in tokens; empty: every state is live
-TOKEN_TRIE = "int32[:, ::1], int32[::1]"  # nodes, token ids: see ``token_trie``
+DISTANCES = "int32[::1]"  # fewest tokens from each state to the end; empty: nobody asked, and every state can reach it
+TOKEN_TRIE = "int32[:, ::1], uint8[:, ::1], int32[::1]"  # nodes, siblings, token ids: see ``token_trie``
+
+_MANY_EDGES = 8  # of a state: from there on its tokens are looked for by the token trie's children, which are few
+_BY_TOKENS = -1
+
+
+@helper
+def is_within(distances, most, state):
+    """Whether the end can be reached from ``state`` in ``most`` tokens."""
+    return len(distances) == 0 or distances[state] <= most
 
 
 @helper
 def new_stack(max_token_length):
-    """Working space of ``collect``: for each depth with edges left, the next, where they end, the token trie's slot."""
-    return np.empty((max_token_length + 1, 3), np.int32)
+    """Working space of ``collect``: int32[depths, 4], for each depth with something left what to go on with."""
+    return np.empty((max_token_length + 1, 4), np.int32)
 
 
 @helper
-def collect(labels, links, targets, live, nodes, token_ids, state, stack, tokens, ends, position, limit):
-    """Append the tokens that are legal in ``state`` to ``tokens`` from ``position`` on.
+def _begin(links, targets, nodes, siblings, slot, state):
+    """How to go over what a state and a slot have in common: the first edge and where they end, or the first byte of
+    the slot's children and ``_BY_TOKENS``."""
+    first, last = np.int64(first_edge(links, targets, state)), np.int64(last_edge(links, targets, state))
+    if len(targets) > 0 and last - first > _MANY_EDGES and nodes[slot, BASE] != 0:
+        return np.int64(siblings[slot, FIRST_CHILD]), np.int64(_BY_TOKENS)
+    return first, last
+
+
+@helper
+def collect(
+    labels, links, targets, distances, most, nodes, siblings, token_ids, state, stack, tokens, ends, position, limit
+):
+    """Append the tokens that are legal in ``state`` to ``tokens`` from ``position`` on: those after which ``most``
+    more are enough.
 
     Where each leads goes to ``ends``, unless that is empty. Returns the new position, ``NO_ROOM`` if ``tokens`` is
     too short (nothing below ``position`` has changed), or ``TOO_LONG`` after looking at more than ``limit`` edges.
     """
     depth = -1
     slot = np.int64(0)
-    edge = np.int64(first_edge(links, targets, state))
-    stop = np.int64(last_edge(links, targets, state))
+    edge, stop = _begin(links, targets, nodes, siblings, slot, state)
     while True:
-        while edge >= stop:
+        by_tokens = len(targets) > 0 and stop == _BY_TOKENS
+        if (edge < 0) if by_tokens else (edge >= stop):
             if depth < 0:
                 return position
             edge, stop, slot = np.int64(stack[depth, 0]), np.int64(stack[depth, 1]), np.int64(stack[depth, 2])
+            state = np.int64(stack[depth, 3])
             depth -= 1
+            continue
         limit -= 1
         if limit < 0:
             return np.int64(TOO_LONG)
-        following = np.int64(next_edge(links, targets, edge))
-        child = np.int64(nodes[slot, BASE] + labels[edge])
-        if nodes[child, CHECK] != slot:
-            edge = following
-            continue
-        target = np.int64(edge_target(targets, edge))
+        if by_tokens:
+            child = np.int64(nodes[slot, BASE] + edge)
+            found = find_edge(labels, links, state, edge)
+            edge = np.int64(siblings[child, NEXT_SIBLING])
+            if edge == 0:
+                edge = np.int64(-1)
+            if found < 0:
+                continue
+            has_more = edge >= 0
+        else:
+            found = edge
+            edge = np.int64(next_edge(links, targets, found))
+            child = np.int64(nodes[slot, BASE] + labels[found])
+            if nodes[child, CHECK] != slot:
+                continue
+            has_more = edge < stop
+        target = np.int64(edge_target(targets, found))
         first, last = nodes[child, FIRST], nodes[child, LAST]
-        if last > first and (len(live) == 0 or live[target] != 0):
+        if last > first and is_within(distances, most, target):
             if position + last - first > len(tokens):
                 return np.int64(NO_ROOM)
             for k in range(first, last):
@@ -64,14 +101,13 @@ def collect(labels, links, targets, live, nodes, token_ids, state, stack, tokens
                     ends[position] = target
                 position += 1
         if nodes[child, BASE] == 0:
-            edge = following
             continue
-        if following < stop:  # most states have one edge, and nothing to come back to
+        if has_more:  # most states have one edge, and nothing to come back to
             depth += 1
-            stack[depth, 0], stack[depth, 1], stack[depth, 2] = following, stop, slot
-        slot = child
-        edge = np.int64(first_edge(links, targets, target))
-        stop = np.int64(last_edge(links, targets, target))
+            stack[depth, 0], stack[depth, 1], stack[depth, 2] = edge, stop, slot
+            stack[depth, 3] = state
+        slot, state = child, target
+        edge, stop = _begin(links, targets, nodes, siblings, slot, state)
 
 
 @helper
@@ -83,11 +119,12 @@ def enlarged(array, filled):
 
 
 @helper
-def _collect_all(labels, links, targets, live, nodes, token_ids, state, stack, tokens, ends):
+def collect_all(labels, links, targets, distances, most, nodes, siblings, token_ids, state, stack, tokens, ends):
     """``collect`` from the beginning of arrays that grow as needed: how many tokens, and the two arrays."""
     while True:
         count = collect(
-            labels, links, targets, live, nodes, token_ids, state, stack, tokens, ends, np.int64(0), UNLIMITED
+            labels, links, targets, distances, most, nodes, siblings, token_ids,
+            state, stack, tokens, ends, np.int64(0), UNLIMITED,
         )  # fmt: skip
         if count >= 0:
             return count, tokens, ends
@@ -96,22 +133,24 @@ def _collect_all(labels, links, targets, live, nodes, token_ids, state, stack, t
             ends = enlarged(ends, 0)
 
 
-@kernel(f"int32[::1]({AUTOMATON}, {LIVE}, {TOKEN_TRIE}, int64, int64)")
-def state_tokens(labels, links, targets, live, nodes, token_ids, max_token_length, state):
-    """The tokens legal in one state: int32, in the order of their bytes."""
-    stack = new_stack(max_token_length)
-    count, tokens, _ = _collect_all(
-        labels, links, targets, live, nodes, token_ids, state, stack, np.empty(256, np.int32), np.empty(0, np.int32)
+@kernel(f"Tuple((int32[::1], int32[::1]))({AUTOMATON}, {DISTANCES}, {TOKEN_TRIE}, int64, int64)")
+def state_tokens(labels, links, targets, distances, nodes, siblings, token_ids, max_token_length, state):
+    """The tokens legal in one state without a budget, in the order of their bytes, and where each leads: int32."""
+    count, tokens, ends = collect_all(
+        labels, links, targets, distances, ANY_DISTANCE, nodes, siblings, token_ids,
+        state, new_stack(max_token_length), np.empty(256, np.int32), np.empty(256, np.int32),
     )  # fmt: skip
-    return tokens[:count].copy()
+    return tokens[:count].copy(), ends[:count].copy()
 
 
-@kernel(f"Tuple((int64[::1], int32[::1]))({AUTOMATON}, {LIVE}, {TOKEN_TRIE}, int64, int64, int64, int64)")
-def all_tokens(labels, links, targets, live, nodes, token_ids, max_token_length, begin, end, max_entries):
-    """The tokens legal in each of the states ``begin .. end - 1``.
+@kernel(f"Tuple((int64[::1], int32[::1]))({AUTOMATON}, {DISTANCES}, {TOKEN_TRIE}, int64, int64, int64, int64)")
+def all_tokens(
+    labels, links, targets, distances, nodes, siblings, token_ids, max_token_length, begin, end, max_entries
+):
+    """The tokens legal in each of the states ``begin .. end - 1`` without a budget.
 
-    Returns counts int64[end - begin] and the tokens int32, state after state; two empty arrays when there are more
-    than ``max_entries`` of them.
+    Returns their counts int64[end - begin] and the tokens int32, state after state; two empty arrays when there are
+    more than ``max_entries`` of them.
     """
     stack = new_stack(max_token_length)
     counts = np.empty(end - begin, np.int64)
@@ -121,7 +160,8 @@ def all_tokens(labels, links, targets, live, nodes, token_ids, max_token_length,
     for state in range(begin, end):
         while True:
             after = collect(
-                labels, links, targets, live, nodes, token_ids, state, stack, tokens, nowhere, position, UNLIMITED
+                labels, links, targets, distances, ANY_DISTANCE, nodes, siblings, token_ids,
+                state, stack, tokens, nowhere, position, UNLIMITED,
             )  # fmt: skip
             if after >= 0:
                 break
@@ -135,39 +175,8 @@ def all_tokens(labels, links, targets, live, nodes, token_ids, max_token_length,
     return counts, tokens[:position].copy()
 
 
-@kernel(f"uint8[::1]({AUTOMATON}, uint8[::1], {TOKEN_TRIE}, int64)")
-def live_states(labels, links, targets, accepting, nodes, token_ids, max_token_length):
-    """Which states can reach the end in tokens of this vocabulary: uint8[N].
-
-    Backwards over the states until nothing changes; one pass where every edge leads to a larger number.
-    """
-    num_states = len(accepting)
-    stack = new_stack(max_token_length)
-    live = accepting.copy()
-    tokens = np.empty(256, np.int32)
-    ends = np.empty(256, np.int32)
-    everything_live = np.empty(0, np.uint8)
-    changed = True
-    while changed:
-        changed = False
-        for state in range(num_states - 1, -1, -1):
-            if live[state]:
-                continue
-            count, tokens, ends = _collect_all(
-                labels, links, targets, everything_live, nodes, token_ids, state, stack, tokens, ends
-            )  # fmt: skip
-            for k in range(count):
-                if live[ends[k]]:
-                    live[state] = 1
-                    changed = True
-                    break
-        if len(targets) == 0:
-            break
-    return live
-
-
-@kernel(f"Tuple((uint8[::1], uint8[::1]))({AUTOMATON}, {LIVE}, {TOKEN_TRIE}, int64, int64, int64)")
-def spelled(labels, links, targets, live, nodes, token_ids, max_token_length, start, num_states):
+@kernel(f"Tuple((uint8[::1], uint8[::1]))({AUTOMATON}, {DISTANCES}, {TOKEN_TRIE}, int64, int64, int64)")
+def spelled(labels, links, targets, distances, nodes, siblings, token_ids, max_token_length, start, num_states):
     """What the sequences of legal tokens from ``start`` on reach and pass.
 
     Returns reached uint8[N], the states at which some token ends, and passed uint8[edges], the edges that lie on the
@@ -198,7 +207,7 @@ def spelled(labels, links, targets, live, nodes, token_ids, max_token_length, st
             if nodes[slot, CHECK] != parent:
                 continue
             target = edge_target(targets, edge)
-            if nodes[slot, LAST] > nodes[slot, FIRST] and (len(live) == 0 or live[target] != 0):
+            if nodes[slot, LAST] > nodes[slot, FIRST] and is_within(distances, ANY_DISTANCE, target):
                 for k in range(depth + 1):
                     passed[stack[k, 0]] = 1
                 if not reached[target]:

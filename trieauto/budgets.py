@@ -1,0 +1,56 @@
+"""Token budgets (law 6 of the design): how many tokens the end takes, and whether a budget is enough."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import numpy.typing as npt
+
+from .automaton import Automaton
+from .errors import TrieautoError, shorten
+from .kernels.descriptor import NO_BUDGET
+from .kernels.distances import distances_of_automaton, distances_of_set
+from .kernels.graph import edges_to_any, reversed_edges
+from .token_automaton import TokenAutomaton
+from .vocabulary import Vocabulary
+
+
+def token_distances(automaton: Automaton | TokenAutomaton, vocabulary: Vocabulary) -> npt.NDArray[np.int32]:
+    """The fewest tokens from every state to the end, d(s): int32[N], ``UNREACHABLE`` where there is no way.
+
+    It stands for the whole table of section 3.1 of the reachability paper: R[t, s] iff d(s) <= t. For a set one walk
+    from each state; for edges over tokens O(states + edges); for other automata a backward search that follows, from
+    each state, only tokens that can help.
+    """
+    if isinstance(automaton, TokenAutomaton):
+        return edges_to_any(  # type: ignore[no-any-return]
+            *reversed_edges(automaton.links, automaton.targets), automaton.accepting
+        )
+    tables = vocabulary.tables
+    if automaton.values is not None:
+        return distances_of_set(  # type: ignore[no-any-return]
+            *automaton.arrays, automaton.accepting, *tables.trie, automaton.start
+        )
+    return distances_of_automaton(  # type: ignore[no-any-return]
+        *automaton.arrays, automaton.accepting, *tables.trie, tables.heights
+    )
+
+
+def checked_budget(max_tokens: int | None) -> int:
+    """A budget as a number: ``NO_BUDGET`` for None, and for more tokens than any sequence has.
+
+    Raises:
+        TrieautoError: not an integer, or negative.
+    """
+    if max_tokens is None:
+        return NO_BUDGET
+    try:
+        budget = None if isinstance(max_tokens, (bool, np.bool_)) else operator.index(max_tokens)
+    except TypeError:
+        budget = None
+    if budget is None:
+        raise TrieautoError(f"a budget must be an integer number of tokens, or None, not {shorten(max_tokens)}")
+    if budget < 0:
+        raise TrieautoError(f"a budget cannot be negative, but is {budget:,} tokens")
+    return min(budget, NO_BUDGET)

@@ -1,0 +1,149 @@
+"""The fewest tokens from every state to the end, d(s): the reachability paper's table R, since R[t, s] iff d(s) <= t.
+
+Neither way of finding them makes a table of the transitions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .edges import find_edge
+from .graph import reversed_edges
+from .jit import helper, kernel
+from .token_trie import BASE, CHECK, FIRST, FIRST_CHILD, LAST, NEXT_SIBLING
+from .walk import ANY_DISTANCE, AUTOMATON, TOKEN_TRIE, UNREACHABLE, collect_all, new_stack
+
+
+@kernel(f"int32[::1]({AUTOMATON}, uint8[::1], {TOKEN_TRIE}, int64, int64)")
+def distances_of_set(labels, links, targets, accepting, nodes, siblings, token_ids, max_token_length, start):
+    """For a set: int32[N]. One walk from each state, last to first, for every edge leads to a larger number.
+
+    (All but those of the start of a set with a prefix space, which is the last state and is done at the end.)
+    """
+    num_states = len(accepting)
+    stack = new_stack(max_token_length)
+    everywhere = np.empty(0, np.int32)
+    tokens = np.empty(256, np.int32)
+    ends = np.empty(256, np.int32)
+    distances = np.full(num_states, np.int32(UNREACHABLE), np.int32)
+    for turn in range(num_states):
+        state = num_states - 1 - turn
+        if start > 0:
+            state = state - 1 if state > 0 else start
+        if accepting[state]:
+            distances[state] = 0
+            continue
+        count, tokens, ends = collect_all(
+            labels, links, targets, everywhere, ANY_DISTANCE, nodes, siblings, token_ids, state, stack, tokens, ends
+        )
+        nearest = np.int32(UNREACHABLE)
+        for k in range(count):
+            nearest = min(nearest, distances[ends[k]])
+        if nearest < UNREACHABLE:
+            distances[state] = nearest + 1
+    return distances
+
+
+@helper
+def _leads_to(labels, links, targets, nodes, siblings, heights, state, bytes_left, stack):
+    """Whether some token leads from ``state`` to a state with ``bytes_left`` 0; and the stack, which may have grown.
+
+    ``bytes_left`` int32[N]: how many bytes there must be at least. Goes on only where some token is as long as that.
+    """
+    stack[0, 0], stack[0, 1] = 0, state
+    top = 1
+    while top > 0:
+        top -= 1
+        slot, at = np.int64(stack[top, 0]), np.int64(stack[top, 1])
+        if top + 257 > len(stack):
+            larger = np.empty((2 * len(stack), 2), np.int32)
+            larger[:top] = stack[:top]
+            stack = larger
+        edge, stop = np.int64(links[at]), np.int64(links[at + 1])
+        by_tokens = stop - edge > 8
+        label = np.int64(siblings[slot, FIRST_CHILD])
+        while edge < stop:
+            if by_tokens:
+                child = np.int64(nodes[slot, BASE] + label)
+                found = find_edge(labels, links, at, label)
+                label = np.int64(siblings[child, NEXT_SIBLING])
+                if label == 0:
+                    edge = stop
+                if found < 0:
+                    continue
+            else:
+                found = edge
+                edge += 1
+                child = np.int64(nodes[slot, BASE] + labels[found])
+                if nodes[child, CHECK] != slot:
+                    continue
+            target = targets[found]
+            if bytes_left[target] > heights[child]:
+                continue
+            if bytes_left[target] == 0 and nodes[child, LAST] > nodes[child, FIRST]:
+                return True, stack
+            if nodes[child, BASE] != 0:
+                stack[top, 0], stack[top, 1] = child, target
+                top += 1
+    return False, stack
+
+
+@kernel(f"int32[::1]({AUTOMATON}, uint8[::1], {TOKEN_TRIE}, int64, int32[::1])")
+def distances_of_automaton(labels, links, targets, accepting, nodes, siblings, token_ids, max_token_length, heights):
+    """For any automaton given as edge lists, cycles included: int32[N].
+
+    A backward breadth-first search: the states at distance k + 1 are those from which some token leads to one at
+    distance k, which lie at most a token's length of bytes before it. So going back from those at distance k byte by
+    byte tells which states can be at k + 1, and how many bytes lie between; from each, only tokens that are long
+    enough are followed, and only until one arrives. That is what makes states in which nearly every token is legal
+    as cheap as any.
+    """
+    num_states = len(accepting)
+    back_links, sources = reversed_edges(links, targets)
+    distances = np.full(num_states, np.int32(UNREACHABLE), np.int32)
+    bytes_left = np.full(num_states, np.int32(UNREACHABLE), np.int32)
+    queue = np.empty(num_states, np.int32)
+    frontier = np.empty(num_states, np.int32)
+    stack = np.empty((1024, 2), np.int32)
+    num_found = 0
+    for state in range(num_states):
+        if accepting[state]:
+            distances[state] = 0
+            frontier[num_found] = state
+            num_found += 1
+    in_frontier = num_found
+    distance = 0
+    while in_frontier > 0 and num_found < num_states:
+        filled = in_frontier
+        for k in range(in_frontier):
+            queue[k] = frontier[k]
+            bytes_left[frontier[k]] = 0
+        position = 0
+        while position < filled:
+            state = queue[position]
+            position += 1
+            if bytes_left[state] == max_token_length:
+                break  # and so have all that follow
+            for edge in range(back_links[state], back_links[state + 1]):
+                source = sources[edge]
+                if bytes_left[source] == UNREACHABLE:
+                    bytes_left[source] = bytes_left[state] + 1
+                    queue[filled] = source
+                    filled += 1
+        distance += 1
+        in_frontier = 0
+        for k in range(filled):
+            state = queue[k]
+            if distances[state] == UNREACHABLE:
+                arrives, stack = _leads_to(
+                    labels, links, targets, nodes, siblings, heights, np.int64(state), bytes_left, stack
+                )
+                if arrives:
+                    frontier[in_frontier] = state
+                    in_frontier += 1
+        for k in range(filled):
+            bytes_left[queue[k]] = UNREACHABLE
+        for k in range(in_frontier):
+            distances[frontier[k]] = distance
+        num_found += in_frontier
+    return distances
