@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import pickle
 from collections.abc import Callable
 
 import numpy as np
@@ -80,6 +82,16 @@ def _is_spellable(problem: Problem) -> bool:
     return len(unreachable_values(language, problem.tokens)) < len(language)
 
 
+def _with_budgets(
+    constraint: Constraint, problem: Problem, data: st.DataObject, slack: int = 4
+) -> tuple[trieauto.Matcher, ReferenceMatcher]:
+    """Two matchers with the same budget: often the least there is, at times none."""
+    budget = data.draw(st.one_of(st.none(), st.integers(0, slack).map(lambda more: constraint.min_tokens + more)))
+    reference = _reference(problem)
+    reference.set_budget(budget)
+    return constraint.matcher(budget), reference
+
+
 def _assert_same(matcher: trieauto.Matcher, reference: ReferenceMatcher) -> None:
     """Everything a matcher says of itself."""
     allowed = reference.allowed_token_ids()
@@ -98,6 +110,11 @@ def _assert_same(matcher: trieauto.Matcher, reference: ReferenceMatcher) -> None
     assert matcher.is_complete == reference.is_complete
     assert matcher.is_terminated() == reference.is_terminated()
     assert matcher.value == reference.value
+    assert matcher.remaining_tokens == reference.remaining_tokens
+    assert matcher.min_tokens_to_finish == reference.min_tokens_to_finish
+    without_budget = reference.fork()
+    without_budget.set_budget(None)
+    assert matcher.is_limited_by_budget == (without_budget.allowed_token_ids() != allowed)
     assert matcher.jump_forward_string() == reference.jump_forward_string()
     assert matcher.jump_forward_string(2) == reference.jump_forward_string(2)
 
@@ -125,6 +142,48 @@ def test_masks_and_everything_else_equal_the_reference(
         assert matcher.accept_token(token_id)
         assert reference.accept_token(token_id)
         _assert_same(matcher, reference)
+
+
+@every_way
+@given(problem=problems(prefix_space=None), walk=walks(), more=st.integers(0, 4), data=st.data())
+def test_every_walk_within_a_budget_ends_with_an_answer(
+    way: Callable[[Problem], Constraint], problem: Problem, walk: list[int], more: int, data: st.DataObject
+) -> None:
+    """Law 6: the masks are the reference's, and every sequence of legal tokens is complete in time. A budget below the
+    minimum is refused, and changes nothing."""
+    if not _is_spellable(problem):
+        return
+    constraint, reference = way(problem), _reference(problem)
+    fewest = reference.min_tokens_to_finish
+    assert constraint.min_tokens == fewest
+    if fewest > 0:
+        with pytest.raises(trieauto.BudgetError) as error:
+            constraint.matcher(max_tokens=fewest - 1)
+        assert (error.value.needed, error.value.given) == (fewest, fewest - 1)
+    matcher = constraint.matcher(max_tokens=fewest + more)
+    reference.set_budget(fewest + more)
+    for step in itertools.count():
+        _assert_same(matcher, reference)
+        if matcher.is_terminated() or (matcher.remaining_tokens == 0 and step >= len(walk)):
+            break
+        allowed = reference.allowed_token_ids()
+        assert allowed, "a walk met an empty mask"
+        if matcher.remaining_tokens == 0:
+            assert matcher.is_complete
+            assert set(allowed) == set(problem.stop_token_ids)
+        for token_id in range(len(problem.tokens)):
+            assert matcher.validate_tokens([token_id]) == (token_id in allowed)
+        # An engine may learn of the budget late.
+        if step < len(walk) and data.draw(st.integers(0, 9)) == 0:
+            budget = data.draw(st.integers(matcher.min_tokens_to_finish, fewest + more + 2))
+            matcher.set_budget(budget)
+            reference.set_budget(budget)
+            _assert_same(matcher, reference)
+            allowed = reference.allowed_token_ids()
+        token_id = allowed[(walk[step] if step < len(walk) else 0) % len(allowed)]
+        assert matcher.accept_token(token_id)
+        assert reference.accept_token(token_id)
+    assert matcher.is_accepting
 
 
 @every_way
@@ -181,9 +240,10 @@ def test_values_that_cannot_be_spelled_are_named(problem: Problem) -> None:
 def test_time_travel(
     way: Callable[[Problem], Constraint], problem: Problem, walk: list[int], data: st.DataObject
 ) -> None:
-    """Law 5: rollback, replay, fork, reset and rebuilding all come to the same."""
+    """Law 5: rollback, replay, fork, reset and rebuilding all come to the same, the budget included."""
     constraint = way(problem)
-    matcher, reference = constraint.matcher(), _reference(problem)
+    matcher, reference = _with_budgets(constraint, problem, data)
+    budget = matcher.remaining_tokens
     ids: list[int] = []
     for number in walk:
         allowed = reference.allowed_token_ids()
@@ -196,9 +256,10 @@ def test_time_travel(
     reference.rollback(count)
     _assert_same(matcher, reference)
     assert matcher.num_accepted == len(ids) - count
-    rebuilt = constraint.matcher()
+    rebuilt = constraint.matcher(budget)
     assert rebuilt.accept_tokens(ids[: len(ids) - count])
     _assert_same(rebuilt, reference)
+    _assert_same(pickle.loads(pickle.dumps(rebuilt)), reference)
     for token_id in ids[len(ids) - count :]:
         assert matcher.accept_token(token_id)
         assert reference.accept_token(token_id)
@@ -206,7 +267,9 @@ def test_time_travel(
     _assert_same(fork, reference)
     matcher.reset()
     assert matcher.num_accepted == 0
-    _assert_same(matcher, _reference(problem))
+    fresh = _reference(problem)
+    fresh.set_budget(budget)
+    _assert_same(matcher, fresh)
     _assert_same(fork, reference)  # untouched by what happened to the other
     with pytest.raises(trieauto.TrieautoError):
         matcher.rollback(1)
@@ -217,7 +280,7 @@ def test_time_travel(
 def test_several_tokens_are_all_or_nothing(
     way: Callable[[Problem], Constraint], problem: Problem, data: st.DataObject
 ) -> None:
-    matcher, reference = way(problem).matcher(), _reference(problem)
+    matcher, reference = _with_budgets(way(problem), problem, data)
     ids = data.draw(st.lists(st.integers(0, len(problem.tokens) + 39), max_size=5))
     count = reference.validate_tokens(ids)
     assert matcher.validate_tokens(ids) == count
@@ -229,11 +292,19 @@ def test_several_tokens_are_all_or_nothing(
 
 
 @given(
-    many=st.lists(st.tuples(problems(spellable=True), st.sampled_from(sorted(WAYS)), walks(3)), min_size=1, max_size=6)
+    many=st.lists(
+        st.tuples(problems(spellable=True), st.sampled_from(sorted(WAYS)), walks(3), st.integers(-1, 3)),
+        min_size=1,
+        max_size=6,
+    )
 )
-def test_a_batch_of_different_constraints_equals_single_fills(many: list[tuple[Problem, str, list[int]]]) -> None:
-    """One call for all rows; rows not named stay as they are; a tracked bitmask keeps up over several steps."""
-    matchers = [WAYS[name](problem).matcher() for problem, name, _ in many]
+def test_a_batch_of_different_constraints_equals_single_fills(many: list[tuple[Problem, str, list[int], int]]) -> None:
+    """One call for all rows, each with its own constraint and budget; rows not named stay as they are; a tracked
+    bitmask keeps up over several steps."""
+    matchers = []
+    for problem, name, _, more in many:
+        constraint = WAYS[name](problem)
+        matchers.append(constraint.matcher(None if more < 0 else constraint.min_tokens + more))
     words = max(matcher.constraint.num_words for matcher in matchers)
     rows = list(range(len(matchers), 0, -1))
     own = trieauto.TokenBitmask(len(matchers) + 1, 32 * words)
@@ -249,7 +320,7 @@ def test_a_batch_of_different_constraints_equals_single_fills(many: list[tuple[P
         trieauto.fill_next_token_bitmasks(matchers, own, rows)
         assert (own.array[1:] == expected[1:]).all()
         assert not own.array[0].any()
-        for matcher, (_, _, walk) in zip(matchers, many, strict=True):
+        for matcher, (_, _, walk, _) in zip(matchers, many, strict=True):
             allowed = matcher.allowed_token_ids().tolist()
             if step < len(walk):
                 assert matcher.accept_token(allowed[walk[step] % len(allowed)])

@@ -12,6 +12,7 @@ from .errors import TrieautoError, shorten
 from .kernels.descriptor import NO_BUDGET
 from .kernels.distances import distances_of_automaton, distances_of_set
 from .kernels.graph import edges_to_any, reversed_edges
+from .kernels.walk import UNREACHABLE
 from .token_automaton import TokenAutomaton
 from .vocabulary import Vocabulary
 
@@ -30,11 +31,28 @@ def token_distances(automaton: Automaton | TokenAutomaton, vocabulary: Vocabular
     tables = vocabulary.tables
     if automaton.values is not None:
         return distances_of_set(  # type: ignore[no-any-return]
-            *automaton.arrays, automaton.accepting, *tables.trie, automaton.start
+            *automaton.arrays, automaton.accepting, *tables.trie, automaton.start, False
         )
     return distances_of_automaton(  # type: ignore[no-any-return]
         *automaton.arrays, automaton.accepting, *tables.trie, tables.heights
     )
+
+
+def enough_tokens(automaton: Automaton, vocabulary: Vocabulary) -> int | None:
+    """How many tokens the value of a set takes that takes the most, if each is written in as few as possible.
+
+    Values that the vocabulary cannot spell do not count. None for anything but a set.
+    """
+    values = automaton.values
+    if values is None:
+        return None
+    tables = vocabulary.tables
+    from_start = distances_of_set(*automaton.arrays, automaton.accepting, *tables.trie, automaton.start, True)
+    fewest = np.full(len(values.given), UNREACHABLE, np.int32)
+    np.minimum.at(
+        fewest, values.order, from_start[values.terminals]
+    )  # a value may be there twice, with and without a space before it
+    return int(fewest.max(where=fewest < UNREACHABLE, initial=0))
 
 
 def checked_budget(max_tokens: int | None) -> int:

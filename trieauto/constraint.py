@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from .automaton import Automaton, PrefixSpace
-from .budgets import token_distances
+from .budgets import enough_tokens, token_distances
 from .eager_masks import eager_masks
 from .errors import TrieautoError, UnsupportedError, shorten
 from .frozen import Frozen
 from .kernels import descriptor
 from .kernels.filling import ready_key
+from .kernels.scan import scan_tokens
 from .kernels.walk import UNREACHABLE, state_tokens
 from .ready_masks import ReadyMasks
 from .spelling import EVERY_STATE, spelled_from
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 STORE_LIMIT = 2**20  # token ids, 4 MB: what auto mode stores at most
 READY_LIMIT = 16 * 2**20  # bytes of ready masks for each constraint
 ROW_COUNT = descriptor.LIST_LIMIT  # tokens; a mask of more is kept as a bitmap row
+
+_MANY_EDGES = 48  # of a state; with more, it is faster to scan the whole token trie than to look tokens up
 
 NOTHING = np.empty(0, np.int32)
 _UNUSED = np.zeros(1, np.int32)  # not empty, for that would mean something else
@@ -168,6 +171,12 @@ class Constraint(Frozen):
         """How masks are had: "eager", all are stored, or "lazy", they are found when needed."""
         return "lazy" if self._masks is None else "eager"
 
+    @cached_property
+    def enough_tokens(self) -> int | None:
+        """The least budget, without a stop token, under which every value of the set can still be written; a smaller
+        one leaves some out. None for anything but a set. Costs what ``distances`` costs, once."""
+        return None if isinstance(self.automaton, TokenAutomaton) else enough_tokens(self.automaton, self.vocabulary)
+
     def _store_masks(self) -> None:
         """Store the masks of all states: enough were found one by one for that to pay."""
         automaton = self.automaton
@@ -219,8 +228,12 @@ class Constraint(Frozen):
             first, last = automaton.links[state : state + 2]
             return automaton.tokens[first:last], automaton.targets[first:last]
         distances = NOTHING if self._distances is None else self._distances
-        trie = self.vocabulary.tables.trie
-        return state_tokens(*automaton.arrays, distances, *trie, state)  # type: ignore[no-any-return]
+        tables = self.vocabulary.tables
+        if not automaton.is_trie and automaton.links[state + 1] - automaton.links[state] > _MANY_EDGES:
+            return scan_tokens(  # type: ignore[no-any-return]
+                *automaton.arrays, distances, *tables.preorder, tables.token_ids, tables.max_token_length, state
+            )
+        return state_tokens(*automaton.arrays, distances, *tables.trie, state)  # type: ignore[no-any-return]
 
     def content_tokens(self, state: int) -> npt.NDArray[np.int32]:
         """The tokens with bytes that are legal in a state without a budget: int32. In the order of their bytes, or,

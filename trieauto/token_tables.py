@@ -17,6 +17,7 @@ from .kernels import token_trie
 from .kernels.aho_corasick import build_aho_corasick
 from .kernels.descriptor import scratch_length
 from .kernels.jit import warm_up
+from .kernels.scan import preorder_of
 from .kernels.token_trie import build_double_array, heights_of
 from .kernels.trie import build_trie
 from .packing import PackedStrings, pack, sort_packed
@@ -66,6 +67,12 @@ class TokenTables:
     def trie(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8], npt.NDArray[np.int32], int]:
         """nodes, siblings, token ids, longest token: the form in which kernels take the token trie."""
         return self.nodes, self.siblings, self.token_ids, self.max_token_length
+
+    @cached_property
+    def preorder(self) -> tuple[npt.NDArray[Any], ...]:
+        """The token trie in the layout of ``kernels.scan``: labels, depths, ends of subtrees and of tokens; 13 bytes a
+        node. Made when first needed."""
+        return preorder_of(self.nodes, self.siblings, self.max_token_length)  # type: ignore[no-any-return]
 
     @cached_property
     def heights(self) -> npt.NDArray[np.int32]:

@@ -5,27 +5,27 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import EmptyConstraintError, TrieautoError, UnreachableValueError, shorten
+from ..errors import TrieautoError
 from ..kernels.jit import warm_up
 from .arguments import filled, positive
 from .errors import CommandError, reason
 from .models import load_model, load_tokenizer, require_transformers
-from .prompts import PromptLine, read_prompts
-from .results import ResultFile, ResultStream
+from .prompts import ERROR_KEY, PromptLine, read_prompts
+from .refusals import check_budget, naming_values
+from .results import ENDINGS, ResultFile, ResultStream
 from .run_record import RunRecord
 from .terminal import counted, duration, status
-from .values import place_of_value, read_values
+from .values import read_values
 
 if TYPE_CHECKING:
-    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
-    from ..integrations.hf import Choice, Chooser
-
-_SHOWN_VALUES = 5
+    from ..integrations.hf import Choice
 
 
 def add_parser(commands: Any) -> None:
@@ -37,7 +37,10 @@ def add_parser(commands: Any) -> None:
         "in the same order. After an interruption of any kind, the same command goes on where the output file ends.",
         epilog='A line of the prompts is {"prompt": "plain text"}, which the model goes on from, or {"messages": '
         '[{"role": "user", "content": "..."}]}, a chat. Its other keys are kept. Added to it are value, '
-        "log_probability (natural logarithm, of the tokens that the model chose), num_tokens and num_forward_passes.",
+        "log_probability (natural logarithm, of the tokens that the model chose), num_tokens, num_forward_passes and "
+        'ended: "complete"; or "completed under the budget", if without --max-new-tokens the value might have been '
+        'another; or "refused", with value null and the key error, if the prompt leaves too little of the model\'s '
+        "context to finish any value.",
     )
     parser.add_argument(
         "--model",
@@ -70,6 +73,13 @@ def add_parser(commands: Any) -> None:
         metavar="TEXT",
         help='a system message for each chat that has none; a "prompt" becomes the chat\'s user message',
     )
+    parser.add_argument(
+        "--max-new-tokens",
+        type=positive,
+        metavar="N",
+        help="finish every answer within N tokens, and within the model's context; a prompt that leaves too little of "
+        "it is refused in its line of the output, and does not end the run",
+    )
     parser.set_defaults(run=run)
 
 
@@ -81,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output == "-":
         return _answer(arguments, values, prompts, ResultStream())
     with ResultFile(Path(arguments.output), arguments.prompts) as results:
-        record = RunRecord.of(values, arguments.system, arguments.model, arguments.gguf)
+        record = RunRecord.of(values, arguments.system, arguments.model, arguments.gguf, arguments.max_new_tokens)
         results.check(prompts, frozenset(values), record)
         return _answer(arguments, values, prompts, results)
 
@@ -95,7 +105,7 @@ def _answer(
     num_done = results.num_done
     if num_done == len(prompts):
         results.finish()
-        _say(f"{arguments.output} is complete: {counted(num_done, 'prompt')} answered")
+        _say(f"{arguments.output} is complete: {counted(num_done, 'prompt')} answered{_told(results.endings)}")
         return 0
     if num_done > 0:
         _say(f"{arguments.output} has {num_done:,} of {counted(len(prompts), 'answer')}; going on from there")
@@ -103,14 +113,19 @@ def _answer(
     warm_up()
     with status("loading the tokenizer"):
         tokenizer = load_tokenizer(arguments.model, arguments.gguf)
+    check_budget(tokenizer, arguments.values, values, arguments.max_new_tokens)
     longest = _check_prompts(tokenizer, prompts)
     with status("loading the model"):
         model = load_model(arguments.model, arguments.gguf)
-    _check_length(model.config, *longest)
+    if arguments.max_new_tokens is None:
+        _check_length(model.config, *longest)
 
     from tqdm import tqdm
 
-    chooser = _chooser(model, tokenizer, arguments.values, values)
+    from ..integrations.hf import Chooser
+
+    with naming_values(arguments.values, values):
+        chooser = Chooser(model, tokenizer, values, max_new_tokens=arguments.max_new_tokens)
     results.begin()
     begin = time.perf_counter()
     # Batches are always cut at the same places, so that an interruption does not change any of them.
@@ -121,29 +136,22 @@ def _answer(
             choices = list(chooser.map([line.prompt for line in batch], arguments.batch_size, progress=False))
             new = list(zip(batch, choices, strict=True))[max(0, num_done - start) :]
             results.write(b"".join(line.answered(_results(choice)) for line, choice in new))
+            results.endings.update(choice.ended for _, choice in new)
             bar.update(len(new))
     results.finish()
-    _say(f"answered {counted(len(prompts) - num_done, 'prompt')} in {duration(time.perf_counter() - begin)}")
+    done = f"answered {counted(len(prompts) - num_done, 'prompt')} in {duration(time.perf_counter() - begin)}"
+    told = _told(results.endings)
+    if told and num_done > 0:
+        done = f"{done}; {arguments.output} has {counted(len(prompts), 'answer')}"
+    _say(done + told)
     return 0
 
 
-def _chooser(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, path: Path, values: Sequence[str]) -> Chooser:
-    from ..integrations.hf import Chooser
-
-    try:
-        return Chooser(model, tokenizer, values)
-    except UnreachableValueError as error:
-        shown = ", ".join(
-            f"{shorten(value)} ({place_of_value(path, values.index(str(value)))})"
-            for value in error.values[:_SHOWN_VALUES]
-        )
-        more = len(error.values) - _SHOWN_VALUES
-        more_text = f" and {more:,} more" if more > 0 else ""
-        raise CommandError(f"{path}: the model's tokens cannot spell {shown}{more_text}: remove them") from error
-    except EmptyConstraintError as error:
-        raise CommandError(
-            f"{path}: the model's tokens can spell none of the {counted(len(values), 'value')}"
-        ) from error
+def _told(endings: Counter[str]) -> str:
+    """How the answers of a run ended, unless all of them are simply complete."""
+    if set(endings) <= {"complete"}:
+        return ""
+    return ": " + ", ".join(f"{endings[ending]:,} {ending}" for ending in ENDINGS if endings[ending])
 
 
 def _check_prompts(tokenizer: PreTrainedTokenizerBase, prompts: Sequence[PromptLine]) -> tuple[int, str]:
@@ -163,19 +171,25 @@ def _check_prompts(tokenizer: PreTrainedTokenizerBase, prompts: Sequence[PromptL
 
 
 def _check_length(config: PretrainedConfig, length: int, place: str) -> None:
-    """Refuse a prompt that fills the model's context, where the model has one of a fixed length."""
+    """Refuse a prompt that fills the model's context, where the model has one of a fixed length.
+
+    Only where there is no budget: with one, ``Chooser`` refuses such a prompt alone.
+    """
     context = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
     if context is not None and length >= context:
         raise CommandError(f"{place}: the prompt has {length:,} tokens, and the model's context only {context:,}")
 
 
 def _results(choice: Choice) -> dict[str, Any]:
-    return {
+    is_refused = choice.error is not None
+    results = {
         "value": choice.value,
-        "log_probability": choice.log_probability,
+        "log_probability": None if is_refused else choice.log_probability,
         "num_tokens": len(choice.token_ids),
         "num_forward_passes": choice.num_forward_passes,
+        "ended": choice.ended,
     }
+    return {**results, ERROR_KEY: str(choice.error)} if is_refused else results
 
 
 def _say(text: str) -> None:

@@ -129,7 +129,9 @@ def run(arguments: argparse.Namespace) -> int:
                 answer = _ask(model, tokenizer, constraint, messages)
                 free = _ask_freely(model, tokenizer, messages)
             print()
-            _show(prompt, answer, free, free in members, chosen_set.describe(answer.choice.value))
+            value = answer.choice.value
+            assert value is not None  # as only a budget could make it
+            _show(prompt, answer, free, free in members, chosen_set.describe(value))
     print()
     for note in _NOTES:
         print(textwrap.fill(note, width()))

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import trieauto
 
 from ..automaton import PrefixSpace
-from ..errors import EmptyConstraintError, shorten
+from ..errors import BudgetError, EmptyConstraintError, shorten
 from ..kernels.jit import warm_up
-from .arguments import filled
+from .arguments import filled, positive
 from .errors import CommandError
 from .mask_sizes import DepthRow, grouped, mask_sizes_by_depth
 from .terminal import bold, counted, dim, duration, size, status
@@ -28,6 +30,20 @@ _MAX_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
+class BudgetReport:
+    """What is left of a set's start under a budget of ``max_tokens``.
+
+    Attributes:
+        start_tokens: tokens legal at the start; none if the budget is refused.
+        error: why it is refused.
+    """
+
+    max_tokens: int
+    start_tokens: int | None
+    error: str | None
+
+
+@dataclass(frozen=True)
 class Report:
     """What ``inspect`` found; the fields of its JSON. Lengths in bytes, memory in bytes, times in seconds.
 
@@ -37,9 +53,13 @@ class Report:
         num_nodes: of their trie, the root included.
         prefix_sharing_ratio: nodes over bytes (the trie paper's r, appendix H.7); none for the empty value alone.
         start_tokens: tokens legal at the start. With a prefix space, the start comes before the trie's root.
+        min_tokens: the fewest tokens of any answer, a stop token not counted: no budget can be less.
+        enough_tokens: the least budget that leaves no value out.
+        budget: of ``--max-tokens``, if that was given.
         tokens_by_depth: tokens legal at the trie's nodes, by depth, stop tokens not counted; over all nodes.
         compile_seconds: from the list of values to the constraint that masks are taken from; the least of some runs.
-        memory: of the compiled set, without the values themselves; ``vocabulary_memory`` is shared by all sets.
+        memory: of the compiled set, without the values themselves and without what budgets need, four bytes a node;
+            ``vocabulary_memory`` is shared by all sets.
     """
 
     values_file: str
@@ -62,6 +82,9 @@ class Report:
     memory: int
     compile_seconds: float
     start_tokens: int
+    min_tokens: int
+    enough_tokens: int
+    budget: BudgetReport | None
     tokens_by_depth: list[DepthRow]
     unreachable_values: list[str]
 
@@ -72,7 +95,7 @@ def add_parser(commands: Any) -> None:
         "inspect",
         help="show what a set of values is and costs under a tokenizer",
         description="Compiles a file of values for a tokenizer and shows its size, how much the values share, how many "
-        "tokens are legal where, what it costs, and which values the tokenizer cannot spell.",
+        "tokens are legal where, how many an answer takes, what it costs, and which values the tokenizer cannot spell.",
     )
     parser.add_argument(
         "values",
@@ -92,6 +115,12 @@ def add_parser(commands: Any) -> None:
         "--prefix-space",
         choices=["none", "optional", "required"],
         help="a space before the answer (default: as the tokenizer does it)",
+    )
+    parser.add_argument(
+        "--max-tokens",
+        type=positive,
+        metavar="T",
+        help="show what a budget of T tokens leaves at the start, or that no answer has so few",
     )
     parser.add_argument("--json", action="store_true", help="write JSON")
     parser.set_defaults(run=run)
@@ -113,6 +142,9 @@ def run(arguments: argparse.Namespace) -> int:
             f"{arguments.values}: the tokens of {arguments.tokenizer} can spell none of the "
             f"{counted(len(distinct), 'value')}"
         ) from error
+    memory = constraint.nbytes  # before distances are found
+    enough_tokens = constraint.enough_tokens
+    assert enough_tokens is not None  # which only other languages than sets have
     lengths = [len(value) for value in distinct]
     report = Report(
         values_file=str(arguments.values),
@@ -132,9 +164,12 @@ def run(arguments: argparse.Namespace) -> int:
         vocabulary_seconds=vocabulary_seconds,
         prefix_space=constraint.prefix_space,
         mode=constraint.mode,
-        memory=constraint.nbytes,
+        memory=memory,
         compile_seconds=compile_seconds,
         start_tokens=len(constraint.content_tokens(constraint.automaton.start)),
+        min_tokens=constraint.min_tokens,
+        enough_tokens=enough_tokens,
+        budget=None if arguments.max_tokens is None else _under_budget(constraint, arguments.max_tokens),
         tokens_by_depth=mask_sizes_by_depth(constraint),
         unreachable_values=[str(value) for value in constraint.unreachable_values],
     )
@@ -158,11 +193,20 @@ def _compile(
     return automaton, constraint, min(times)
 
 
+def _under_budget(constraint: trieauto.Constraint, max_tokens: int) -> BudgetReport:
+    try:
+        legal = constraint.matcher(max_tokens).allowed_token_ids()
+    except BudgetError as error:
+        return BudgetReport(max_tokens, None, str(error))
+    return BudgetReport(max_tokens, len(np.setdiff1d(legal, constraint.vocabulary.stop_token_ids)), None)
+
+
 def _for_json(report: Report) -> dict[str, Any]:
     table = [
         {"depth": row.first, "mean": row.mean, "max": row.maximum, "nodes": row.nodes} for row in report.tokens_by_depth
     ]
-    return {**vars(report), "tokens_by_depth": table}
+    budget = None if report.budget is None else vars(report.budget)
+    return {**vars(report), "budget": budget, "tokens_by_depth": table}
 
 
 def _show(report: Report) -> None:
@@ -177,6 +221,9 @@ def _show(report: Report) -> None:
         ("trie nodes", f"{report.num_nodes:,}", ""),
         ("nodes per byte (r)", ratio, "the lower, the more prefixes are shared"),
         ("unreachable values", f"{len(report.unreachable_values):,}", ""),
+        ("fewest tokens", f"{report.min_tokens:,}", "of any answer; a stop token not counted"),
+        ("enough tokens", f"{report.enough_tokens:,}", "the least budget that leaves no value out"),
+        *_budget_lines(report),
         ("compile time", duration(report.compile_seconds), f"tokenizer: read in {duration(report.vocabulary_seconds)}"),
         ("memory", size(report.memory), f"tokenizer: {size(report.vocabulary_memory)}, shared by all sets"),
         ("masks", report.mode, "found when needed" if report.mode == "lazy" else "all found when compiling"),
@@ -192,6 +239,16 @@ def _show(report: Report) -> None:
         print(f"  {label:18}  {figure:>11}  {dim(note)}".rstrip())
     _show_table(report)
     _show_unreachable(report.unreachable_values)
+
+
+def _budget_lines(report: Report) -> list[tuple[str, str, str]]:
+    budget = report.budget
+    if budget is None:
+        return []
+    label = f"budget of {budget.max_tokens:,}"
+    if budget.start_tokens is None:
+        return [(label, "refused", f"no answer has fewer than {counted(report.min_tokens, 'token')}")]
+    return [(label, f"{budget.start_tokens:,}", f"of {counted(report.start_tokens, 'token')} legal at the start")]
 
 
 def _show_table(report: Report) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 from .errors import CommandError
 from .values import as_json, read_bytes, split_lines
 
-RESULT_KEYS = ("value", "log_probability", "num_tokens", "num_forward_passes")
+RESULT_KEYS = ("value", "log_probability", "num_tokens", "num_forward_passes", "ended")
+ERROR_KEY = "error"  # follows them where the prompt was refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def _prompt_line(line: bytes, place: str, system: str | None) -> PromptLine:
         raise CommandError(f"{place}: a lone surrogate, which is no character") from error
     if not isinstance(record, dict):
         raise CommandError(f"{place}: {as_json(record)} is not a JSON object")
-    for key in RESULT_KEYS:
+    for key in (*RESULT_KEYS, ERROR_KEY):
         if key in record:
             raise CommandError(f'{place}: the key "{key}" is where the answer is written; rename yours')
     return PromptLine(place, _prompt(record, place, system), text[:-1].rstrip() + b", ")

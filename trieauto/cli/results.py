@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from .errors import CommandError, reason
-from .prompts import RESULT_KEYS, PromptLine
+from .prompts import ERROR_KEY, RESULT_KEYS, PromptLine
 from .run_record import RunFile, RunRecord
+
+REFUSED = "refused"
+ENDINGS = ("complete", "completed under the budget", REFUSED)  # of an answer, as ``Choice.ended`` has them
 
 
 class ResultFile:
@@ -23,7 +27,8 @@ class ResultFile:
     complete, a record beside it says with what it was begun. A file in which nothing was written does not remain.
 
     Attributes:
-        num_done: how many prompts are answered.
+        num_done: how many prompts were answered when it was opened.
+        endings: how the answers that are there ended; whoever writes more counts them here.
     """
 
     def __init__(self, path: Path, prompts: str) -> None:
@@ -31,6 +36,7 @@ class ResultFile:
         self._path = path
         self._prompts = prompts
         self.num_done = 0
+        self.endings: Counter[str] = Counter()
         self._end = 0
         self._run_file = RunFile(path)
         self._record: RunRecord | None = None
@@ -81,14 +87,18 @@ class ResultFile:
             self._run_file.check(record)
         self._record = record
         for number, line in enumerate(self._file, start=1):
-            belongs = number <= len(prompts) and _belongs(line, prompts[number - 1], values)
-            if not belongs:
+            prompt = prompts[number - 1] if number <= len(prompts) else None
+            is_whole = line.endswith(b"\n")
+            ending = _ending(line, prompt, values) if prompt is not None and is_whole else None
+            is_begun = prompt is not None and not is_whole and _is_begun(line, prompt)
+            if ending is None and not is_begun:
                 raise CommandError(
                     f"{self._path}:{number} is not an answer to line {number} of {self._prompts}: this file belongs to "
                     "another run; delete it or write to another"
                 )
-            if line.endswith(b"\n"):
+            if ending is not None:
                 self.num_done = number
+                self.endings[ending] += 1
                 self._end += len(line)
 
     def begin(self) -> None:
@@ -114,6 +124,9 @@ class ResultStream:
 
     num_done = 0
 
+    def __init__(self) -> None:
+        self.endings: Counter[str] = Counter()
+
     def begin(self) -> None:
         """Nothing to do."""
 
@@ -126,18 +139,28 @@ class ResultStream:
         """Nothing to do."""
 
 
-def _belongs(line: bytes, prompt: PromptLine, values: Collection[str]) -> bool:
-    """Whether this is the answer to a prompt, or the beginning of one if the line is torn."""
+def _is_begun(line: bytes, prompt: PromptLine) -> bool:
+    """Whether a torn line may be the beginning of an answer to a prompt."""
+    first_key = b'"value": '
     rest = line[len(prompt.opening) :]
-    if not line.endswith(b"\n"):
-        first_key = b'"value": '
-        return prompt.opening.startswith(line) or (
-            line.startswith(prompt.opening) and (rest.startswith(first_key) or first_key.startswith(rest))
-        )
+    return prompt.opening.startswith(line) or (
+        line.startswith(prompt.opening) and (rest.startswith(first_key) or first_key.startswith(rest))
+    )
+
+
+def _ending(line: bytes, prompt: PromptLine, values: Collection[str]) -> str | None:
+    """How the answer to a prompt ended that a whole line holds; None if it holds none."""
     if not line.startswith(prompt.opening):
-        return False
+        return None
     try:
-        results = json.loads(b"{" + rest)
+        results = json.loads(b"{" + line[len(prompt.opening) :])
     except ValueError:
-        return False
-    return tuple(results) == RESULT_KEYS and results["value"] in values
+        return None
+    keys = tuple(results)
+    if keys not in (RESULT_KEYS, (*RESULT_KEYS, ERROR_KEY)):
+        return None
+    value, ending = results["value"], results["ended"]
+    if ERROR_KEY in results:
+        return REFUSED if value is None and ending == REFUSED else None
+    is_answer = isinstance(value, str) and value in values and ending in ENDINGS and ending != REFUSED
+    return ending if is_answer else None

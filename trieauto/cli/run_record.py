@@ -12,7 +12,7 @@ from pathlib import Path
 from .errors import CommandError
 from .values import read_bytes
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,17 @@ class RunRecord:
     system: str | None
     model: str
     gguf: str | None
+    max_new_tokens: int | None
     version: int = _FORMAT
 
     @classmethod
-    def of(cls, values: Sequence[str], system: str | None, model: str, gguf: str | None) -> RunRecord:
+    def of(
+        cls, values: Sequence[str], system: str | None, model: str, gguf: str | None, max_new_tokens: int | None
+    ) -> RunRecord:
         """The record of a run with these arguments."""
         digest = hashlib.sha256(json.dumps(values).encode()).hexdigest()
-        return cls(digest, system, str(Path(model).resolve()) if Path(model).exists() else model, gguf)
+        place = str(Path(model).resolve()) if Path(model).exists() else model
+        return cls(digest, system, place, gguf, max_new_tokens)
 
 
 _NAMES = {
@@ -43,6 +47,7 @@ _NAMES = {
     "system": "another --system",
     "model": "another --model",
     "gguf": "another --gguf",
+    "max_new_tokens": "another --max-new-tokens",
     "version": "another version of trieauto",
 }
 

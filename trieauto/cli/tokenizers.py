@@ -35,7 +35,11 @@ def load_vocabulary(name: str) -> tuple[Vocabulary, bool]:
     Raises:
         CommandError, TrieautoError: no tokenizer that can be read, or one whose tokens have no bytes of their own.
     """
-    source = _source(name)
+    return vocabulary_of(_source(name))
+
+
+def vocabulary_of(source: TokenSource) -> tuple[Vocabulary, bool]:
+    """As ``load_vocabulary``, of tokens that have been read."""
     num_ids = len(source.tokens)
     names_stop = bool(source.stop_token_ids)
     vocabulary = Vocabulary.from_tokens(

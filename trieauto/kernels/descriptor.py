@@ -16,7 +16,7 @@ from .edges import find_edge
 from .jit import helper, kernel
 from .memory import int32_at, int64_at, uint8_at
 from .strings import BYTES
-from .walk import ANY_DISTANCE, AUTOMATON, TOKEN_TRIE, collect
+from .walk import ANY_DISTANCE, AUTOMATON, TOKEN_TRIE, collect_in_edge_lists, collect_in_trie
 
 LABELS, NUM_LABELS, LINKS, NUM_LINKS, TARGETS, NUM_TARGETS, ACCEPTING, NUM_STATES = range(8)
 NODES, SIBLINGS, NUM_SLOTS, TOKEN_IDS, NUM_TOKEN_IDS, MAX_TOKEN_LENGTH = range(8, 14)
@@ -176,16 +176,22 @@ def scratch_tokens_of(d):
 
 @helper
 def walk_from(d, state, most, tokens, limit):
-    """``walk.collect`` into ``tokens``: what is legal in ``state`` if ``most`` tokens may follow."""
+    """Collect into ``tokens`` (see ``walk``) what is legal in ``state`` if ``most`` tokens may follow."""
     nodes = int32_at(d[NODES], d[NUM_SLOTS] * 4).reshape((d[NUM_SLOTS], 4))
     siblings = uint8_at(d[SIBLINGS], d[NUM_SLOTS] * 2).reshape((d[NUM_SLOTS], 2))
     token_ids = int32_at(d[TOKEN_IDS], d[NUM_TOKEN_IDS])
     nowhere = int32_at(np.int64(0), 0)
     depth = d[MAX_TOKEN_LENGTH] + 1
     stack = int32_at(d[SCRATCH], 4 * depth).reshape((depth, 4))
-    return collect(
-        labels_of(d), links_of(d), targets_of(d), distances_of(d, most), min(most, ANY_DISTANCE),
-        nodes, siblings, token_ids, state, stack, tokens, nowhere, np.int64(0), limit,
+    distances, most = distances_of(d, most), min(most, np.int64(ANY_DISTANCE))
+    if d[NUM_TARGETS] == 0:
+        return collect_in_trie(
+            labels_of(d), links_of(d), distances, most, nodes, token_ids,
+            state, stack, tokens, nowhere, np.int64(0), limit,
+        )  # fmt: skip
+    return collect_in_edge_lists(
+        labels_of(d), links_of(d), targets_of(d), distances, most, nodes, siblings, token_ids,
+        state, stack, tokens, nowhere, np.int64(0), limit,
     )  # fmt: skip
 
 

@@ -11,14 +11,28 @@ from .edges import find_edge
 from .graph import reversed_edges
 from .jit import helper, kernel
 from .token_trie import BASE, CHECK, FIRST, FIRST_CHILD, LAST, NEXT_SIBLING
-from .walk import ANY_DISTANCE, AUTOMATON, TOKEN_TRIE, UNREACHABLE, collect_all, new_stack
+from .walk import (
+    ANY_DISTANCE,
+    AUTOMATON,
+    MANY_EDGES,
+    TOKEN_TRIE,
+    UNLIMITED,
+    UNREACHABLE,
+    collect_in_edge_lists,
+    collect_in_trie,
+    enlarged,
+    new_stack,
+)
 
 
-@kernel(f"int32[::1]({AUTOMATON}, uint8[::1], {TOKEN_TRIE}, int64, int64)")
-def distances_of_set(labels, links, targets, accepting, nodes, siblings, token_ids, max_token_length, start):
-    """For a set: int32[N]. One walk from each state, last to first, for every edge leads to a larger number.
+@kernel(f"int32[::1]({AUTOMATON}, uint8[::1], {TOKEN_TRIE}, int64, int64, boolean)")
+def distances_of_set(
+    labels, links, targets, accepting, nodes, siblings, token_ids, max_token_length, start, from_start
+):
+    """For a set: the fewest tokens from each state to the end; or, ``from_start``, from the start to it. int32[N].
 
-    (All but those of the start of a set with a prefix space, which is the last state and is done at the end.)
+    One walk from each state, for every edge leads to a larger number: from last to first, or from first to last.
+    (All but those of the start of a set with a prefix space, which is the last state though it comes first.)
     """
     num_states = len(accepting)
     stack = new_stack(max_token_length)
@@ -26,21 +40,40 @@ def distances_of_set(labels, links, targets, accepting, nodes, siblings, token_i
     tokens = np.empty(256, np.int32)
     ends = np.empty(256, np.int32)
     distances = np.full(num_states, np.int32(UNREACHABLE), np.int32)
+    if from_start:
+        distances[start] = 0
     for turn in range(num_states):
-        state = num_states - 1 - turn
+        state = np.int64(turn) if from_start else np.int64(num_states - 1 - turn)
         if start > 0:
-            state = state - 1 if state > 0 else start
-        if accepting[state]:
+            state = state - 1 if state > 0 else np.int64(start)
+        if from_start and distances[state] == UNREACHABLE:
+            continue
+        if not from_start and accepting[state]:
             distances[state] = 0
             continue
-        count, tokens, ends = collect_all(
-            labels, links, targets, everywhere, ANY_DISTANCE, nodes, siblings, token_ids, state, stack, tokens, ends
-        )
-        nearest = np.int32(UNREACHABLE)
-        for k in range(count):
-            nearest = min(nearest, distances[ends[k]])
-        if nearest < UNREACHABLE:
-            distances[state] = nearest + 1
+        while True:
+            if len(targets) == 0:
+                count = collect_in_trie(
+                    labels, links, everywhere, ANY_DISTANCE, nodes, token_ids,
+                    state, stack, tokens, ends, np.int64(0), UNLIMITED,
+                )  # fmt: skip
+            else:
+                count = collect_in_edge_lists(
+                    labels, links, targets, everywhere, ANY_DISTANCE, nodes, siblings, token_ids,
+                    state, stack, tokens, ends, np.int64(0), UNLIMITED,
+                )  # fmt: skip
+            if count >= 0:
+                break
+            tokens, ends = enlarged(tokens, 0), enlarged(ends, 0)
+        if from_start:
+            for k in range(count):
+                distances[ends[k]] = min(distances[ends[k]], distances[state] + 1)
+        else:
+            nearest = np.int32(UNREACHABLE)
+            for k in range(count):
+                nearest = min(nearest, distances[ends[k]])
+            if nearest < UNREACHABLE:
+                distances[state] = nearest + 1
     return distances
 
 
@@ -60,7 +93,7 @@ def _leads_to(labels, links, targets, nodes, siblings, heights, state, bytes_lef
             larger[:top] = stack[:top]
             stack = larger
         edge, stop = np.int64(links[at]), np.int64(links[at + 1])
-        by_tokens = stop - edge > 8
+        by_tokens = stop - edge > MANY_EDGES
         label = np.int64(siblings[slot, FIRST_CHILD])
         while edge < stop:
             if by_tokens:

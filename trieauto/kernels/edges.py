@@ -43,7 +43,8 @@ def edge_target(targets, edge):
 def find_edge(labels, links, state, label):
     """The edge of ``state`` with this label, or -1, in edge lists. O(log of how many labels are missing in between).
 
-    Labels ascend and differ, so an edge is at most as far from the state's first and last as its label is from theirs.
+    Labels ascend and differ, so an edge is at most as far from the state's first and last as its label is from theirs;
+    and where few labels are missing, it is close to that.
     """
     low, high = np.int64(links[state]), np.int64(links[state + 1]) - 1
     if low > high:
@@ -54,6 +55,11 @@ def find_edge(labels, links, state, label):
     last = high
     high = min(high, low + label - lowest)
     low = max(low, last - (highest - label))
+    reach = np.int64(1)
+    while high - reach > low and np.int64(labels[high - reach]) >= label:
+        high -= reach
+        reach *= 2
+    low = max(low, high - reach)
     while low < high:
         middle = (low + high) >> 1
         if np.int64(labels[middle]) < label:

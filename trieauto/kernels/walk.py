@@ -23,7 +23,7 @@ AUTOMATON = "uint8[::1], int32[::1], int32[::1]"  # labels, links, targets: see 
 DISTANCES = "int32[::1]"  # fewest tokens from each state to the end; empty: nobody asked, and every state can reach it
 TOKEN_TRIE = "int32[:, ::1], uint8[:, ::1], int32[::1]"  # nodes, siblings, token ids: see ``token_trie``
 
-_MANY_EDGES = 8  # of a state: from there on its tokens are looked for by the token trie's children, which are few
+MANY_EDGES = 8  # of a state: from there on its tokens are looked for by the token trie's children, which are few
 _BY_TOKENS = -1
 
 
@@ -35,40 +35,83 @@ def is_within(distances, most, state):
 
 @helper
 def new_stack(max_token_length):
-    """Working space of ``collect``: int32[depths, 4], for each depth with something left what to go on with."""
+    """Working space of a walk: int32[depths, 4], for each depth with something left what to go on with."""
     return np.empty((max_token_length + 1, 4), np.int32)
 
 
+# The two ways to collect, for the two layouts of ``edges``. Callers choose (``len(targets) == 0``: a trie), because a
+# function that chooses is too large to be inlined, and a call with so many arrays costs more than a walk.
+#
+# Both append the tokens that are legal in ``state`` to ``tokens`` from ``position`` on: those after which ``most`` more
+# are enough. Where each leads goes to ``ends``, unless that is empty. They return the new position, ``NO_ROOM`` if
+# ``tokens`` is too short (nothing below ``position`` has changed), or ``TOO_LONG`` after looking at more than ``limit``
+# edges.
+
+
 @helper
-def _begin(links, targets, nodes, siblings, slot, state):
-    """How to go over what a state and a slot have in common: the first edge and where they end, or the first byte of
-    the slot's children and ``_BY_TOKENS``."""
-    first, last = np.int64(first_edge(links, targets, state)), np.int64(last_edge(links, targets, state))
-    if len(targets) > 0 and last - first > _MANY_EDGES and nodes[slot, BASE] != 0:
+def collect_in_trie(labels, links, distances, most, nodes, token_ids, state, stack, tokens, ends, position, limit):
+    depth = -1
+    slot = np.int64(0)
+    edge = np.int64(state + 1)
+    stop = np.int64(links[state])
+    while True:
+        while edge >= stop:
+            if depth < 0:
+                return position
+            edge, stop, slot = np.int64(stack[depth, 0]), np.int64(stack[depth, 1]), np.int64(stack[depth, 2])
+            depth -= 1
+        limit -= 1
+        if limit < 0:
+            return np.int64(TOO_LONG)
+        following = np.int64(links[edge])
+        child = np.int64(nodes[slot, BASE] + labels[edge])
+        if nodes[child, CHECK] != slot:
+            edge = following
+            continue
+        first, last = nodes[child, FIRST], nodes[child, LAST]
+        if last > first and is_within(distances, most, edge):
+            if position + last - first > len(tokens):
+                return np.int64(NO_ROOM)
+            for k in range(first, last):
+                tokens[position] = token_ids[k]
+                if len(ends) > 0:
+                    ends[position] = edge
+                position += 1
+        if nodes[child, BASE] == 0:
+            edge = following
+            continue
+        if following < stop:  # most states have one edge, and nothing to come back to
+            depth += 1
+            stack[depth, 0], stack[depth, 1], stack[depth, 2] = following, stop, slot
+        slot = child
+        stop = following
+        edge += 1
+
+
+@helper
+def _begin(links, nodes, siblings, slot, state):
+    """How to go over what a state and a slot have in common: the first edge and where they end; or the first byte of
+    the slot's children and ``_BY_TOKENS``, if those are likely to be fewer."""
+    first, last = np.int64(links[state]), np.int64(links[state + 1])
+    if last - first > MANY_EDGES and nodes[slot, BASE] != 0:
         return np.int64(siblings[slot, FIRST_CHILD]), np.int64(_BY_TOKENS)
     return first, last
 
 
 @helper
-def collect(
+def collect_in_edge_lists(
     labels, links, targets, distances, most, nodes, siblings, token_ids, state, stack, tokens, ends, position, limit
 ):
-    """Append the tokens that are legal in ``state`` to ``tokens`` from ``position`` on: those after which ``most``
-    more are enough.
-
-    Where each leads goes to ``ends``, unless that is empty. Returns the new position, ``NO_ROOM`` if ``tokens`` is
-    too short (nothing below ``position`` has changed), or ``TOO_LONG`` after looking at more than ``limit`` edges.
-    """
     depth = -1
     slot = np.int64(0)
-    edge, stop = _begin(links, targets, nodes, siblings, slot, state)
+    edge, stop = _begin(links, nodes, siblings, slot, state)
     while True:
-        by_tokens = len(targets) > 0 and stop == _BY_TOKENS
+        by_tokens = stop == _BY_TOKENS
         if (edge < 0) if by_tokens else (edge >= stop):
             if depth < 0:
                 return position
-            edge, stop, slot = np.int64(stack[depth, 0]), np.int64(stack[depth, 1]), np.int64(stack[depth, 2])
-            state = np.int64(stack[depth, 3])
+            edge, stop = np.int64(stack[depth, 0]), np.int64(stack[depth, 1])
+            slot, state = np.int64(stack[depth, 2]), np.int64(stack[depth, 3])
             depth -= 1
             continue
         limit -= 1
@@ -80,17 +123,17 @@ def collect(
             edge = np.int64(siblings[child, NEXT_SIBLING])
             if edge == 0:
                 edge = np.int64(-1)
-            if found < 0:
-                continue
             has_more = edge >= 0
         else:
             found = edge
-            edge = np.int64(next_edge(links, targets, found))
+            edge += 1
+            has_more = edge < stop
             child = np.int64(nodes[slot, BASE] + labels[found])
             if nodes[child, CHECK] != slot:
-                continue
-            has_more = edge < stop
-        target = np.int64(edge_target(targets, found))
+                found = np.int64(-1)
+        if found < 0:
+            continue
+        target = np.int64(targets[found])
         first, last = nodes[child, FIRST], nodes[child, LAST]
         if last > first and is_within(distances, most, target):
             if position + last - first > len(tokens):
@@ -102,12 +145,12 @@ def collect(
                 position += 1
         if nodes[child, BASE] == 0:
             continue
-        if has_more:  # most states have one edge, and nothing to come back to
+        if has_more:
             depth += 1
-            stack[depth, 0], stack[depth, 1], stack[depth, 2] = edge, stop, slot
-            stack[depth, 3] = state
+            stack[depth, 0], stack[depth, 1] = edge, stop
+            stack[depth, 2], stack[depth, 3] = slot, state
         slot, state = child, target
-        edge, stop = _begin(links, targets, nodes, siblings, slot, state)
+        edge, stop = _begin(links, nodes, siblings, slot, state)
 
 
 @helper
@@ -118,29 +161,26 @@ def enlarged(array, filled):
     return larger
 
 
-@helper
-def collect_all(labels, links, targets, distances, most, nodes, siblings, token_ids, state, stack, tokens, ends):
-    """``collect`` from the beginning of arrays that grow as needed: how many tokens, and the two arrays."""
-    while True:
-        count = collect(
-            labels, links, targets, distances, most, nodes, siblings, token_ids,
-            state, stack, tokens, ends, np.int64(0), UNLIMITED,
-        )  # fmt: skip
-        if count >= 0:
-            return count, tokens, ends
-        tokens = enlarged(tokens, 0)
-        if len(ends) > 0:
-            ends = enlarged(ends, 0)
-
-
 @kernel(f"Tuple((int32[::1], int32[::1]))({AUTOMATON}, {DISTANCES}, {TOKEN_TRIE}, int64, int64)")
 def state_tokens(labels, links, targets, distances, nodes, siblings, token_ids, max_token_length, state):
     """The tokens legal in one state without a budget, in the order of their bytes, and where each leads: int32."""
-    count, tokens, ends = collect_all(
-        labels, links, targets, distances, ANY_DISTANCE, nodes, siblings, token_ids,
-        state, new_stack(max_token_length), np.empty(256, np.int32), np.empty(256, np.int32),
-    )  # fmt: skip
-    return tokens[:count].copy(), ends[:count].copy()
+    stack = new_stack(max_token_length)
+    tokens = np.empty(256, np.int32)
+    ends = np.empty(256, np.int32)
+    while True:
+        if len(targets) == 0:
+            count = collect_in_trie(
+                labels, links, distances, ANY_DISTANCE, nodes, token_ids,
+                state, stack, tokens, ends, np.int64(0), UNLIMITED,
+            )  # fmt: skip
+        else:
+            count = collect_in_edge_lists(
+                labels, links, targets, distances, ANY_DISTANCE, nodes, siblings, token_ids,
+                state, stack, tokens, ends, np.int64(0), UNLIMITED,
+            )  # fmt: skip
+        if count >= 0:
+            return tokens[:count].copy(), ends[:count].copy()
+        tokens, ends = enlarged(tokens, 0), enlarged(ends, 0)
 
 
 @kernel(f"Tuple((int64[::1], int32[::1]))({AUTOMATON}, {DISTANCES}, {TOKEN_TRIE}, int64, int64, int64, int64)")
@@ -159,10 +199,16 @@ def all_tokens(
     position = np.int64(0)
     for state in range(begin, end):
         while True:
-            after = collect(
-                labels, links, targets, distances, ANY_DISTANCE, nodes, siblings, token_ids,
-                state, stack, tokens, nowhere, position, UNLIMITED,
-            )  # fmt: skip
+            if len(targets) == 0:
+                after = collect_in_trie(
+                    labels, links, distances, ANY_DISTANCE, nodes, token_ids,
+                    state, stack, tokens, nowhere, position, UNLIMITED,
+                )  # fmt: skip
+            else:
+                after = collect_in_edge_lists(
+                    labels, links, targets, distances, ANY_DISTANCE, nodes, siblings, token_ids,
+                    state, stack, tokens, nowhere, position, UNLIMITED,
+                )  # fmt: skip
             if after >= 0:
                 break
             if position > max_entries:
