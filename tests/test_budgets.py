@@ -286,6 +286,8 @@ def test_enough_tokens_is_the_least_budget_that_loses_no_value(space: str) -> No
 
     assert writable(enough) == set(values)
     assert writable(enough - 1) < set(values)
+    empty = trieauto.compile(trieauto.choices([""]), vocabulary, prefix_space=space)  # type: ignore[arg-type]
+    assert empty.enough_tokens == (1 if space == "required" else 0)
     assert trieauto.compile(quoted(3), _vocabulary([bytes([b]) for b in range(256)] + [None])).enough_tokens is None
 
 

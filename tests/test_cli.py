@@ -66,6 +66,10 @@ def test_usage_errors_exit_with_2(capsys: Output, tmp_path: Path) -> None:
         ["choose", "--model", "m", "--values", str(values), "--batch-size", "0"],
         ["choose", "--model", "m", "--values", str(values), "--batch-size", "1000001"],
         ["choose", "--model", "", "--values", str(values)],
+        ["choose", "--model", "m", "--values", str(values), "--max-new-tokens", "0"],
+        ["choose", "--model", "m", "--values", str(values), "--max-new-tokens", "-1"],
+        ["choose", "--model", "m", "--values", str(values), "--max-new-tokens", "2.0"],
+        ["inspect", str(values), "--tokenizer", "t", "--max-tokens", "0"],
         ["inspect", str(values), "--tokenizer", ""],
         ["demo", "--prompt", ""],
     ):
@@ -434,6 +438,7 @@ def test_a_reader_that_has_had_enough_ends_the_command_as_a_signal_would(tmp_pat
         (b'{"messages": null}', '"messages" is null, not a list of messages'),
         (b'{"messages": [{"role": "user"}]}', 'not a message with "role" and "content"'),
         (b'{"prompt": "a", "value": 1}', 'the key "value"'),
+        (b'{"prompt": "a", "error": null}', 'the key "error"'),
     ],
 )
 def test_a_bad_prompt_is_named_before_anything_is_written(
@@ -466,8 +471,8 @@ RECORDS = [
     {"id": "zweitens, é", "messages": [{"role": "user", "content": "second"}], "n": 10**30},
     {"prompt": "first", "id": 3},
 ]
-RESULTS = {"value": "ja, é", "log_probability": -1.25, "num_tokens": 2, "num_forward_passes": 2}
-RECORD = RunRecord.of(["ja, é", "nein"], None, "a-model", None)
+RESULTS = {"value": "ja, é", "log_probability": -1.25, "num_tokens": 2, "num_forward_passes": 2, "ended": "complete"}
+RECORD = RunRecord.of(["ja, é", "nein"], None, "a-model", None, None)
 
 
 @pytest.fixture
@@ -531,11 +536,12 @@ def test_only_a_file_of_its_own_is_written_to(prompts_path: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("other", "name"),
     [
-        (RunRecord.of(["ja, é", "nein", "neu"], None, "a-model", None), "other --values"),
-        (RunRecord.of(["nein", "ja, é"], None, "a-model", None), "other --values"),
-        (RunRecord.of(["ja, é", "nein"], "", "a-model", None), "another --system"),
-        (RunRecord.of(["ja, é", "nein"], None, "b-model", None), "another --model"),
-        (RunRecord.of(["ja, é", "nein"], None, "a-model", "m.gguf"), "another --gguf"),
+        (RunRecord.of(["ja, é", "nein", "neu"], None, "a-model", None, None), "other --values"),
+        (RunRecord.of(["nein", "ja, é"], None, "a-model", None, None), "other --values"),
+        (RunRecord.of(["ja, é", "nein"], "", "a-model", None, None), "another --system"),
+        (RunRecord.of(["ja, é", "nein"], None, "b-model", None, None), "another --model"),
+        (RunRecord.of(["ja, é", "nein"], None, "a-model", "m.gguf", None), "another --gguf"),
+        (RunRecord.of(["ja, é", "nein"], None, "a-model", None, 9), "another --max-new-tokens"),
     ],
 )
 def test_a_file_goes_on_only_as_it_was_begun(other: RunRecord, name: str, prompts_path: Path, tmp_path: Path) -> None:
@@ -626,7 +632,7 @@ def check_answers(output: bytes, inputs: Sequence[dict[str, Any]]) -> list[dict[
     answers = [json.loads(line) for line in output.splitlines()]
     assert len(answers) == len(inputs)
     for answer, line in zip(answers, inputs, strict=True):
-        assert tuple(answer)[-4:] == RESULT_KEYS
+        assert tuple(answer)[-len(RESULT_KEYS) :] == RESULT_KEYS
         assert {key: answer[key] for key in answer if key not in RESULT_KEYS} == line
         assert answer["value"] in TOOLS
     return answers
@@ -686,6 +692,7 @@ def test_answers_are_the_choosers(
         "log_probability": pytest.approx(choice.log_probability, abs=1e-3),
         "num_tokens": len(choice.token_ids),
         "num_forward_passes": choice.num_forward_passes,
+        "ended": "complete",
     }
     assert written.err.startswith("answered 1 prompt in ")
     assert written.err.count("\n") == 1

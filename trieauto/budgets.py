@@ -48,10 +48,11 @@ def enough_tokens(automaton: Automaton, vocabulary: Vocabulary) -> int | None:
         return None
     tables = vocabulary.tables
     from_start = distances_of_set(*automaton.arrays, automaton.accepting, *tables.trie, automaton.start, True)
+    if automaton.accepting[automaton.start]:
+        from_start[0] = 0  # the empty value ends at the root of its trie, which a prefix space may have cut off
     fewest = np.full(len(values.given), UNREACHABLE, np.int32)
-    np.minimum.at(
-        fewest, values.order, from_start[values.terminals]
-    )  # a value may be there twice, with and without a space before it
+    # A value may be there twice, with a space before it and without.
+    np.minimum.at(fewest, values.order, from_start[values.terminals])
     return int(fewest.max(where=fewest < UNREACHABLE, initial=0))
 
 

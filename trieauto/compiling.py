@@ -110,6 +110,8 @@ def _check_options(
     ):
         if value not in allowed:
             raise TrieautoError(f"{name} is {value!r}; it must be one of {', '.join(map(repr, allowed))}")
+    if method == "aho_corasick" and mode == "lazy":
+        raise UnsupportedError("the Aho-Corasick pass finds the masks of all states at once: it has no lazy mode")
     if isinstance(automaton, TokenAutomaton):
         for name, value, usual in (
             ("mode", mode, ("auto", "eager")),
@@ -118,7 +120,5 @@ def _check_options(
         ):
             if value not in usual:
                 raise UnsupportedError(f"{name}={value!r} is for languages over bytes, not for {automaton!r}")
-    if method == "aho_corasick" and mode == "lazy":
-        raise UnsupportedError("the Aho-Corasick pass finds the masks of all states at once: it has no lazy mode")
-    if method == "aho_corasick" and not automaton.is_trie:
+    elif method == "aho_corasick" and not automaton.is_trie:
         raise UnsupportedError("the Aho-Corasick pass is for sets")

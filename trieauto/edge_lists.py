@@ -16,7 +16,8 @@ from .kernels.jit import warm_up
 from .kernels.walk import UNREACHABLE
 
 MAX_STATES = 2**31 - 2  # states are int32
-MAX_LABEL = 2**24 - 1  # beyond any token id
+_LABEL_BITS = 24
+MAX_LABEL = 2**_LABEL_BITS - 1  # beyond any token id
 _SHOWN = 5
 
 
@@ -162,24 +163,25 @@ def _in_order(
     triples: npt.NDArray[np.int64], num_states: int, label: str
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """links, labels, targets, the edges of each state by ascending label, each once."""
-    keys = triples[:, 0] << 24 | triples[:, 1]
+    keys = triples[:, 0] << _LABEL_BITS | triples[:, 1]
+    targets = triples[:, 2].astype(np.int32)
     if (keys[1:] <= keys[:-1]).any():
-        order = np.argsort(keys, kind="stable")
-        keys, triples = keys[order], triples[order]
+        order = np.argsort(keys)
+        keys, targets = keys[order], targets[order]
         is_repeated = np.append(False, keys[1:] == keys[:-1])
         if is_repeated.any():
-            conflicts = np.flatnonzero(is_repeated[1:] & (triples[1:, 2] != triples[:-1, 2]))
+            conflicts = np.flatnonzero(is_repeated[1:] & (targets[1:] != targets[:-1]))
             if len(conflicts) > 0:
-                source, number, one = triples[conflicts[0]].tolist()
-                other = int(triples[conflicts[0] + 1, 2])
+                place = int(conflicts[0])
+                source, number = divmod(int(keys[place]), 1 << _LABEL_BITS)
+                one, other = sorted(targets[place : place + 2].tolist())
                 raise TrieautoError(
                     f"state {source} has two edges with {label} {number}, to {one} and to {other}: where it leads must "
                     "be certain"
                 )
-            triples = triples[~is_repeated]
-    links = np.zeros(num_states + 1, np.int32)
-    np.cumsum(np.bincount(triples[:, 0], minlength=num_states), out=links[1:])
-    return links, triples[:, 1].astype(np.int32), triples[:, 2].astype(np.int32)
+            keys, targets = keys[~is_repeated], targets[~is_repeated]
+    links = np.searchsorted(keys, np.arange(num_states + 1) << _LABEL_BITS).astype(np.int32)
+    return links, (keys & MAX_LABEL).astype(np.int32), targets
 
 
 def _useful(

@@ -38,15 +38,15 @@ class BudgetError(TrieautoError):
         given: the budget.
     """
 
-    def __init__(self, needed: int, given: int) -> None:
-        super().__init__(
-            f"{_tokens(needed)} needed to finish, but the budget is {given:,}: raise it to at least {needed:,}"
-        )
+    def __init__(self, needed: int, given: int, message: str | None = None) -> None:
+        if message is None:
+            message = f"{_tokens(needed)} needed to finish, but the budget is {given:,}"
+        super().__init__(message)
         self.needed = needed
         self.given = given
 
-    def __reduce__(self) -> tuple[type[BudgetError], tuple[int, int]]:
-        return type(self), (self.needed, self.given)
+    def __reduce__(self) -> tuple[type[BudgetError], tuple[int, int, str]]:
+        return type(self), (self.needed, self.given, str(self))
 
 
 def _tokens(count: int) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .edge_lists import edge_lists
-from .errors import TrieautoError, shorten
+from .errors import TrieautoError
 from .kernels.graph import has_cycle
 
 
@@ -118,9 +118,9 @@ def check_edge_tokens(automaton: TokenAutomaton, num_tokens: int, stop_token_ids
     worst = int(automaton.tokens.max())
     if worst >= num_tokens:
         raise TrieautoError(f"an edge has the token id {worst:,}, but the vocabulary only has ids below {num_tokens:,}")
-    stops = np.intersect1d(automaton.tokens, np.array(list(stop_token_ids), np.int32))
-    if len(stops) > 0:
-        raise TrieautoError(
-            f"an edge has the token id {shorten(int(stops[0]))}, which is a stop token: it ends the sequence in every "
-            "accepting state, and needs no edge"
-        )
+    for stop_id in stop_token_ids:
+        if (automaton.tokens == stop_id).any():
+            raise TrieautoError(
+                f"an edge has the token id {stop_id:,}, which is a stop token: it ends the sequence in every accepting "
+                "state, and needs no edge"
+            )
