@@ -6,45 +6,25 @@ import itertools
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from threading import get_ident
-from typing import Any
+from typing import Any, cast
 
 import torch
 from tqdm.auto import tqdm
 from transformers import LogitsProcessorList, PreTrainedModel, PreTrainedTokenizerBase, StoppingCriteriaList
 
 import trieauto
-from trieauto import Automaton, Constraint, Vocabulary
-from trieauto.errors import TrieautoError, UnsupportedError, VocabularyError
+from trieauto import Automaton, Constraint, Matcher, TokenAutomaton, Vocabulary
+from trieauto.budgets import checked_budget
+from trieauto.errors import BudgetError, TrieautoError, UnsupportedError, VocabularyError
 
+from ._hf_budgets import context_length, has_one_for_each, matcher_within_context, named, of_prompt
+from ._hf_choice import Answer, Choice, read_answer, refused
 from ._hf_messages import shown
 from ._hf_options import NEUTRAL, checked, drafts
 from ._hf_processor import ConstraintLogitsProcessor
 from ._hf_prompts import Prompt, encode, pad
-from ._hf_rows import is_determined
 from ._hf_stopping import ConstraintStoppingCriteria
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What a model chose.
-
-    Attributes:
-        value: the chosen value, as it was given.
-        log_probability: natural logarithm of the probability that the model itself gives to ``token_ids`` after the
-            prompt: the sum of its unmasked log-softmax. Text that only one value has, and the stop token, are not
-            counted. NaN if the model's scores are.
-        token_ids: the ids that the model had to choose. They spell the value, or the part of it that tells it from
-            all other values; without the stop token.
-        num_forward_passes: how often the model ran until this value was determined; with beams, until the search was
-            over. The prompts of a batch share passes. A prefill counts as one, an encoder and an assistant not at all.
-    """
-
-    value: str | bytes
-    log_probability: float
-    token_ids: tuple[int, ...]
-    num_forward_passes: int
 
 
 class Chooser:
@@ -52,24 +32,30 @@ class Chooser:
 
     >>> chooser = Chooser(model, tokenizer, ["get_weather", "get_time", "send_mail"])
     >>> chooser("What time is it in Lima?")
-    Choice(value='get_time', log_probability=-1.7, token_ids=(…), num_forward_passes=2)
+    Choice(value='get_time', log_probability=-1.7, token_ids=(…), num_forward_passes=2, ended='complete', error=None)
     >>> list(chooser.map(prompts, batch_size=16))
 
-    Decoding is greedy unless the arguments say otherwise, and ends as soon as the value is determined. Of the model's
-    ``generation_config`` only the stop, padding and start tokens and the parameters of sampling count; the rest is
-    meant for free text.
+    Decoding is greedy unless the arguments say otherwise, and ends as soon as the value is determined. With
+    ``max_new_tokens`` only values that can be spelled in so many tokens are chosen, whatever the model prefers, and
+    ``Choice.ended`` says whether that made a difference. Of the model's ``generation_config`` only the stop, padding
+    and start tokens and the parameters of sampling count; the rest is meant for free text.
 
     Args:
         model: a decoder or an encoder-decoder with ``generate``. It is in eval mode while it answers, and as before
             afterwards.
         tokenizer: the model's. It is not changed.
         values: the set, an ``Automaton`` of values, or a ``Constraint`` compiled for this tokenizer.
+        max_new_tokens: the budget of each answer, in tokens; None for none. The whole text of a value counts, also what
+            need not be generated because no other value is possible; a stop token counts where one is needed. Where
+            the (text) model's configuration has ``max_position_embeddings``, a prompt's budget is what the prompt
+            leaves of these, if that is less. (For an encoder-decoder, what the decoder's start leaves.)
         generate_arguments: passed to ``generate``: ``do_sample=True, temperature=0.7``, ``num_beams=4``,
             ``logits_processor=[…]`` (applied before the constraint), ``assistant_model=…`` and so on.
 
     Raises:
-        TrieautoError: no tokenizer, no set, or what compiling raises (an empty set, a value that the vocabulary cannot
-            spell, …).
+        TrieautoError: no tokenizer, no set, what compiling raises (an empty set, a value that the vocabulary cannot
+            spell, …), or a budget that is none.
+        BudgetError: no value has so few tokens; it names the fewest.
         VocabularyError: a tokenizer, or a constraint, that does not fit the model.
         UnsupportedError: a model that does not generate, or an argument that would break the constraint.
 
@@ -81,12 +67,16 @@ class Chooser:
         model: PreTrainedModel,
         tokenizer: PreTrainedTokenizerBase,
         values: Iterable[str | bytes] | Automaton | Constraint,
+        *,
+        max_new_tokens: int | None = None,
         **generate_arguments: Any,
     ) -> None:
         if not (isinstance(model, PreTrainedModel) and model.can_generate()):
             raise UnsupportedError(f"{type(model).__name__} cannot generate: load the model with a language-model head")
         if not isinstance(tokenizer, PreTrainedTokenizerBase):
             raise TrieautoError(f"expected the model's tokenizer, of transformers, not {shown(tokenizer)}")
+        with named("max_new_tokens"):
+            self._max_new_tokens = _checked(max_new_tokens)
         self._arguments = checked(generate_arguments)
         self._processors = list(self._arguments.pop("logits_processor", None) or [])
         self._model = model
@@ -99,35 +89,59 @@ class Chooser:
             for token_id in (model.generation_config.pad_token_id, tokenizer.pad_token_id, self._stop_token_ids[0])
             if token_id is not None
         )
-        self._max_new_tokens = _most_tokens(self.constraint)
+        self._most_tokens = _most_tokens(self.constraint)
         self._decoder_prompt = _decoder_prompt(model) if model.config.is_encoder_decoder else None
+        self._context_length = context_length(model.config)
+        self.constraint.matcher(self._max_new_tokens)
 
     def __repr__(self) -> str:
         return f"<Chooser: {type(self._model).__name__} with {self.constraint!r}>"
 
-    def __call__(self, prompt: Prompt) -> Choice:
+    def __call__(self, prompt: Prompt, max_new_tokens: int | None = None) -> Choice:
         """The value for one prompt: plain text, or chat messages (the tokenizer's chat template is applied).
+
+        Args:
+            prompt: the prompt.
+            max_new_tokens: its budget; None for the Chooser's own.
 
         Raises:
             UnsupportedError: an empty prompt, neither text nor chat messages, or what the chat template refuses.
+            BudgetError: no value fits the budget, or what the prompt leaves of the model's context; before the model
+                runs. So a value never is None.
+            TrieautoError: a budget that is none.
         """
-        return self._choose([prompt])[0]
+        with named("max_new_tokens"):
+            budget = _checked(max_new_tokens)
+        [choice] = self._choose([prompt], [budget])
+        if choice.error is not None:
+            raise choice.error
+        return choice
 
-    def map(self, prompts: Iterable[Prompt], batch_size: int = 8, progress: bool = True) -> Iterator[Choice]:
+    def map(
+        self,
+        prompts: Iterable[Prompt],
+        batch_size: int = 8,
+        progress: bool = True,
+        max_new_tokens: int | Iterable[int | None] | None = None,
+    ) -> Iterator[Choice]:
         """The values for many prompts, one after the other, in their order.
 
         Prompts are read and answered a batch at a time, as the results are asked for, so that neither need fit in
-        memory. Memory of a batch: beside the model's, its float32 logits of every step.
+        memory. Memory of a batch: beside the model's, its float32 logits of every step. A prompt whose budget is too
+        small for any value does not disturb the others: the model is not run for it, and its ``Choice`` is "refused".
 
         Args:
             prompts: any iterable of prompts, chat messages and plain text mixed as you like.
             batch_size: prompts that share a ``generate`` call, padded to the longest.
             progress: whether to show a progress bar on stderr.
+            max_new_tokens: the budget of each answer; None for the Chooser's own. Or an iterable with one of these for
+                each prompt, read along with the prompts.
 
         Raises:
             UnsupportedError: one prompt instead of many, a ``batch_size`` below 1, or above 1 with an assistant model
                 or prompt lookup; and for each prompt as when called with it.
-            TrieautoError: ``prompts`` that cannot be iterated over, a ``batch_size`` that is no integer.
+            TrieautoError: ``prompts`` that cannot be iterated over, a ``batch_size`` that is no integer, a budget that
+                is none, more prompts than budgets, or (if both have a length) fewer.
         """
         if isinstance(prompts, (str, bytes, Mapping)) or _is_one_chat(prompts):
             raise UnsupportedError(f"map takes many prompts, but got one: {shown(prompts)}")
@@ -147,29 +161,74 @@ class Chooser:
             raise UnsupportedError(
                 f"drafted tokens (assistant model, prompt lookup) need batch_size=1, not {batch_size}"
             )
-        return self._map(remaining, len(prompts) if isinstance(prompts, Sized) else None, size, progress)
+        total = len(prompts) if isinstance(prompts, Sized) else None
+        if has_one_for_each(max_new_tokens):
+            if total is not None and isinstance(max_new_tokens, Sized) and len(max_new_tokens) != total:
+                raise TrieautoError(f"max_new_tokens holds {len(max_new_tokens)} budgets for {total} prompts")
+            budgets = _each_checked(max_new_tokens)
+        else:
+            with named("max_new_tokens"):
+                budgets = itertools.repeat(_checked(cast(int | None, max_new_tokens)))
+        return self._map(remaining, budgets, total, size, progress)
 
-    def _map(self, remaining: Iterator[Prompt], total: int | None, batch_size: int, progress: bool) -> Iterator[Choice]:
+    def _map(
+        self,
+        remaining: Iterator[Prompt],
+        budgets: Iterator[int | None],
+        total: int | None,
+        batch_size: int,
+        progress: bool,
+    ) -> Iterator[Choice]:
+        num_read = 0
         with tqdm(total=total, unit="prompt", disable=not progress) as bar:
             while batch := list(itertools.islice(remaining, batch_size)):
-                for choice in self._choose(batch):
+                own_budgets = list(itertools.islice(budgets, len(batch)))
+                num_read += len(own_budgets)
+                if len(own_budgets) < len(batch):
+                    raise TrieautoError(f"max_new_tokens holds only {num_read} budgets, but there are more prompts")
+                for choice in self._choose(batch, own_budgets):
                     bar.update()
                     yield choice
 
-    def _choose(self, prompts: Sequence[Prompt]) -> list[Choice]:
+    def _choose(self, prompts: Sequence[Prompt], budgets: Sequence[int | None]) -> list[Choice]:
+        """The results for a batch of prompts. ``budgets``: of each; None for the Chooser's own."""
         encoded = [encode(self._tokenizer, prompt) for prompt in prompts]
-        only_value = self.constraint.matcher().value
-        if only_value is not None:
-            return [Choice(only_value, 0.0, (), 0) for _ in prompts]
+        choices: dict[int, Choice] = {}
+        running: dict[int, Matcher] = {}
+        for i, (ids, budget) in enumerate(zip(encoded, budgets, strict=True)):
+            try:
+                start = self._matcher(budget, len(ids))
+            except BudgetError as error:
+                choices[i] = refused(error)
+                continue
+            if start.value is None:
+                running[i] = start
+            else:  # there is nothing to choose
+                answer = read_answer(start, ())
+                choices[i] = Choice(answer.value, 0.0, (), 0, answer.ended)
+        if running:
+            generated = self._generate([encoded[i] for i in running], list(running.values()))
+            choices.update(zip(running, generated, strict=True))
+        return [choices[i] for i in range(len(prompts))]
 
+    def _matcher(self, budget: int | None, num_prompt_tokens: int) -> Matcher:
+        if self._decoder_prompt is not None:
+            num_prompt_tokens = self._decoder_prompt.shape[1]
+        own = self._max_new_tokens if budget is None else budget
+        return matcher_within_context(self.constraint, own, num_prompt_tokens, self._context_length)
+
+    def _generate(self, encoded: Sequence[Sequence[int]], starts: Sequence[Matcher]) -> list[Choice]:
+        """Lets the model answer. ``starts``: for each prompt, a matcher with its budget."""
         model = self._model
         arguments = self._arguments
         ids, mask = pad(encoded, self._pad_token_id, model.device, left=self._decoder_prompt is None)
         prompt_length = ids.shape[1]
         if self._decoder_prompt is not None:
-            arguments = {**arguments, "decoder_input_ids": self._decoder_prompt.expand(len(prompts), -1)}
+            arguments = {**arguments, "decoder_input_ids": self._decoder_prompt.expand(len(encoded), -1)}
             prompt_length = self._decoder_prompt.shape[1]
-        processor = ConstraintLogitsProcessor(self.constraint, prompt_length)
+        budgets = [start.remaining_tokens for start in starts]
+        most_tokens = max(self._most_tokens if budget is None else min(self._most_tokens, budget) for budget in budgets)
+        processor = ConstraintLogitsProcessor(self.constraint, prompt_length, budgets)
         criterion = ConstraintStoppingCriteria(processor)
         generate: Any = model.generate
         passes_of_drafts: list[None] = []
@@ -181,34 +240,37 @@ class Chooser:
                 logits_processor=LogitsProcessorList([*self._processors, processor]),
                 stopping_criteria=StoppingCriteriaList([criterion]),
                 **{**NEUTRAL, "eos_token_id": self._stop_token_ids, "pad_token_id": self._pad_token_id, **arguments},
-                max_length=prompt_length + self._max_new_tokens,
+                max_length=prompt_length + most_tokens,
             )
-        answers = [self._read(row) for row in output.sequences[:, prompt_length:].tolist()]
-        scores = _log_probabilities(output, [token_ids for _, token_ids, _ in answers])
+        rows = output.sequences[:, prompt_length:].tolist()
+        answers: list[Answer] = [read_answer(start, row) for start, row in zip(starts, rows, strict=True)]
+        scores = _log_probabilities(output, [answer.token_ids for answer in answers])
         # A greedy or sampled row is over when its value is determined, others of the batch may go on. The criterion is
         # asked once after every pass, except where tokens are drafted.
         passes = len(passes_of_drafts) or criterion.num_calls
         has_beams = getattr(output, "beam_indices", None) is not None
         return [
-            Choice(value, score, tuple(ids), passes if has_beams else min(steps, passes))
-            for (value, ids, steps), score in zip(answers, scores, strict=True)
+            Choice(
+                answer.value,
+                score,
+                answer.token_ids,
+                passes if has_beams else min(answer.num_steps, passes),
+                answer.ended,
+            )
+            for answer, score in zip(answers, scores, strict=True)
         ]
 
-    def _read(self, generated: list[int]) -> tuple[str | bytes, list[int], int]:
-        """The value of a row, the ids that determined it, and how many there are, a stop token counted.
 
-        Padding and forced text may follow in ``generated``.
-        """
-        matcher = self.constraint.matcher()
-        for length, token_id in enumerate(generated, start=1):
-            if not matcher.accept_token(token_id):
-                break
-            if is_determined(matcher):
-                value = matcher.value
-                if value is None:
-                    break
-                return value, generated[: length - matcher.is_terminated()], length
-        raise TrieautoError(f"the model's answer {shown(generated)} is no value of the set")
+def _checked(max_new_tokens: int | None) -> int | None:
+    """One budget, or the error that it is none."""
+    return None if max_new_tokens is None else checked_budget(max_new_tokens)
+
+
+def _each_checked(max_new_tokens: Iterable[int | None]) -> Iterator[int | None]:
+    for i, budget in enumerate(max_new_tokens):
+        with named(of_prompt(i)):
+            checked = _checked(budget)
+        yield checked
 
 
 def _constraint(
@@ -234,7 +296,7 @@ def _constraint(
         return values
     stop_token_ids = {*model_stop_token_ids, tokenizer.eos_token_id} - {None}
     vocabulary = Vocabulary.from_tokenizer(tokenizer, size=num_logits, stop_token_ids=stop_token_ids or None)
-    automaton = values if isinstance(values, Automaton) else trieauto.choices(values)
+    automaton = values if isinstance(values, (Automaton, TokenAutomaton)) else trieauto.choices(values)
     try:
         return trieauto.compile(automaton, vocabulary)
     except UnsupportedError as error:

@@ -15,9 +15,10 @@ _REFUSED_BECAUSE = {
         "decoder_attention_mask encoder_outputs cache past_key_values token_healing"
     ),
     "an answer ends where its value is determined, neither sooner nor later": (
-        "max_length max_new_tokens max_time min_length min_new_tokens stop_strings stopping_criteria eos_token_id "
+        "max_time min_length min_new_tokens stop_strings stopping_criteria eos_token_id "
         "exponential_decay_length_penalty"
     ),
+    "it counts the prompt too; give max_new_tokens, the tokens of an answer": "max_length",
     "it forbids or forces tokens, whatever the values need": (
         "bad_words_ids suppress_tokens begin_suppress_tokens forced_bos_token_id forced_eos_token_id "
         "no_repeat_ngram_size encoder_no_repeat_ngram_size prefix_allowed_tokens_fn constraints force_words_ids "

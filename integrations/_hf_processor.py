@@ -5,21 +5,36 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import cast
+from enum import Enum
+from typing import Literal, TypeAlias, cast
 
 import numpy as np
 import torch
 from transformers import LogitsProcessor
 
-from trieauto import Automaton, Constraint
+from trieauto import Automaton, Constraint, TokenAutomaton
 from trieauto.errors import TrieautoError, VocabularyError
 
+from ._hf_budgets import first_matchers, has_one_for_each
 from ._hf_messages import shown
 from ._hf_rows import Row, RowTracker
 
 UNSCORED = -1e4
 """Score of an allowed token that came in as -inf or NaN and must be chosen from all the same. Finite in every dtype,
 after a temperature too, and far below any real score, so that a beam that needed it loses against one that did not."""
+
+
+class _Kept(Enum):
+    """An argument that was not given, where None means something."""
+
+    AS_BEFORE = "as before"
+
+    def __repr__(self) -> str:
+        return "<as before>"
+
+
+Budgets: TypeAlias = int | Sequence[int | None] | None
+"""In tokens: one for every row, or one for each prompt; None for as many as ``generate`` allows."""
 
 
 class ConstraintWarning(UserWarning):
@@ -47,46 +62,67 @@ class ConstraintLogitsProcessor(LogitsProcessor):
     Prompts of another length in the next call need ``begin(prompt_length)`` first. Where rows begin with what is no
     answer, a ``ConstraintWarning`` says so.
 
+    With ``max_new_tokens`` every answer is whole after at most so many tokens, whatever the model prefers: a token
+    stays only if the answer can still be finished in what is left after it. Give it what ``generate`` gets as its own
+    ``max_new_tokens``, or less: without it, or with more, ``generate`` cuts answers off in the middle. A stop token
+    costs one token, but where the budget ends the answer is whole without it; if the loop goes on for other rows, such
+    a row may only stop.
+
+    >>> processor = ConstraintLogitsProcessor(constraint, prompt_length, max_new_tokens=12)
+    >>> model.generate(**inputs, logits_processor=[processor], max_new_tokens=12)
+
     - A row that is finished or has left the language may only stop.
     - Ids beyond the vocabulary (padded logits) are never allowed.
     - A row whose scores are all -inf gets an allowed token all the same. Where only the allowed ones are, another
       processor contradicts the constraint: the answer follows the constraint, and a ``ConstraintWarning`` (one for
       each ``begin``) says what was forbidden or forced.
     - Scores of NaN count as -inf, with a ``ConstraintWarning`` (one for each ``begin``).
+    - A model that forces its last token (``forced_eos_token_id``, as BART does) contradicts a budget that ends there:
+      pass ``forced_eos_token_id=None`` to ``generate``.
     - To end a row at the stop token, ``generate`` must know it: ``eos_token_id=list(vocabulary.stop_token_ids)``.
 
     Args:
         constraint: one for every row, or a sequence with one for each prompt. All have the same vocabulary. With beams
             or several returned sequences each prompt's rows follow that prompt's constraint.
         prompt_length: how many ids come before the answer; None if ``begin`` says it.
+        max_new_tokens: the budget of an answer, in tokens: an int for every row, or a sequence with one (or None) for
+            each prompt, as many as there are constraints if these are several. A prompt's beams and returned sequences
+            each have its whole budget. None: no budget.
 
     Raises:
+        BudgetError: no answer has so few tokens; among several prompts the message names the first such one's place.
         VocabularyError: the constraints have different vocabularies; when called, the model's logits are narrower
             than the vocabulary (before anything is generated).
-        TrieautoError: no constraint, or a bad ``prompt_length``; when called, no ``prompt_length`` was given, the ids
-            are shorter than it, the batch does not divide among the constraints, or ids and scores are not tensors of
-            integers and floats with the same rows.
+        TrieautoError: no constraint, a bad ``prompt_length``, or bad budgets; when called, no ``prompt_length`` was
+            given, the ids are shorter than it, the batch does not divide among the prompts that have constraints or
+            budgets of their own, or ids and scores are not tensors of integers and floats with the same rows.
 
-    A step costs one mask and one move of a matcher for each row, and a new tensor for the scores.
+    A step costs one mask and one move of a matcher for each row, and a new tensor for the scores. The first budget for
+    a constraint costs what ``constraint.distances()`` costs.
     """
 
     supports_continuous_batching = False
 
-    def __init__(self, constraint: Constraint | Sequence[Constraint], prompt_length: int | None = None) -> None:
+    def __init__(
+        self,
+        constraint: Constraint | Sequence[Constraint],
+        prompt_length: int | None = None,
+        max_new_tokens: Budgets = None,
+    ) -> None:
         is_one = not isinstance(constraint, Iterable) or isinstance(constraint, (str, bytes))
         constraints = [cast(Constraint, constraint)] if is_one else list(cast(Iterable[Constraint], constraint))
         if not constraints:
             raise TrieautoError("no constraint was given: pass one, or one for each prompt")
         for other in constraints:
             if not isinstance(other, Constraint):
-                hint = ": compile it with trieauto.compile" if isinstance(other, Automaton) else ""
+                hint = ": compile it with trieauto.compile" if isinstance(other, (Automaton, TokenAutomaton)) else ""
                 raise TrieautoError(f"expected a Constraint, or one for each prompt, not {type(other).__name__}{hint}")
             if other.vocabulary.fingerprint != constraints[0].vocabulary.fingerprint:
                 raise VocabularyError("the constraints of one batch must be compiled for the same vocabulary")
         self.vocabulary = constraints[0].vocabulary
-        self._tracker = RowTracker(constraints)
+        self._constraints = constraints
+        self._set_budgets(max_new_tokens)
         self._stop_ids = np.array(self.vocabulary.stop_token_ids, dtype=np.int32)
-        self._num_constraints = len(constraints)
         self._has_warned = False
         self._has_warned_of_nan = False
         self._prompt_length: int | None = None
@@ -94,14 +130,26 @@ class ConstraintLogitsProcessor(LogitsProcessor):
             self.begin(prompt_length)
 
     def __repr__(self) -> str:
-        count = "1 constraint" if self._num_constraints == 1 else f"{self._num_constraints} constraints"
-        return f"<ConstraintLogitsProcessor: prompt_length={self._prompt_length}, {count} in {self.vocabulary!r}>"
+        count = "1 constraint" if len(self._constraints) == 1 else f"{len(self._constraints)} constraints"
+        budgets = "" if self._max_new_tokens is None else f", max_new_tokens={shown(self._max_new_tokens)}"
+        where = f"prompt_length={self._prompt_length}{budgets}"
+        return f"<ConstraintLogitsProcessor: {where}, {count} in {self.vocabulary!r}>"
 
-    def begin(self, prompt_length: int) -> None:
+    def _set_budgets(self, max_new_tokens: Budgets) -> None:
+        if has_one_for_each(max_new_tokens):
+            max_new_tokens = list(max_new_tokens)
+        self._tracker = RowTracker(first_matchers(self._constraints, max_new_tokens))
+        self._max_new_tokens = max_new_tokens
+
+    def begin(self, prompt_length: int, max_new_tokens: Budgets | Literal[_Kept.AS_BEFORE] = _Kept.AS_BEFORE) -> None:
         """Say where the answers of the next generation loop begin, and forget the rows of the last one.
 
+        Args:
+            prompt_length: how many ids come before the answer.
+            max_new_tokens: the budgets from now on; by default those there were. None: no budget any more.
+
         Raises:
-            TrieautoError: not an integer, or negative.
+            BudgetError, TrieautoError: as when making a processor. Nothing has changed then.
         """
         try:
             length = operator.index(prompt_length)
@@ -111,10 +159,13 @@ class ConstraintLogitsProcessor(LogitsProcessor):
             raise TrieautoError(f"prompt_length must be an integer, not {shown(prompt_length)}")
         if length < 0:
             raise TrieautoError(f"prompt_length must not be negative, but is {length}")
+        if max_new_tokens is _Kept.AS_BEFORE:
+            self._tracker.forget()
+        else:
+            self._set_budgets(max_new_tokens)
         self._prompt_length = length
         self._has_warned = False
         self._has_warned_of_nan = False
-        self._tracker.forget()
 
     def rows(self, input_ids: torch.LongTensor) -> list[Row]:
         """Where each row of ``input_ids`` (rows × ids, prompt included) stands. Raises and warns as a call does."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trieauto import Constraint, Matcher
+from trieauto import Matcher
 from trieauto.errors import TrieautoError
 
 
@@ -17,11 +17,13 @@ class Row:
     """Where one row stands. Immutable: ``matcher`` is forked before it moves, so that rows can share it.
 
     Attributes:
+        start: the matcher of the row's prompt before the first token: its constraint and its budget.
         matcher: has accepted the row's first ``accepted`` generated ids.
         accepted: how many ids of the row are within the language.
         is_outside: whether the row has more ids than that. Nothing can bring it back.
     """
 
+    start: Matcher
     matcher: Matcher
     accepted: int
     is_outside: bool
@@ -47,11 +49,11 @@ class Row:
             if not 0 <= token_id < size or not matcher.accept_token(token_id):
                 break
             accepted += 1
-        return Row(matcher, accepted, is_outside=accepted < len(ids))
+        return Row(self.start, matcher, accepted, is_outside=accepted < len(ids))
 
 
 def is_determined(matcher: Matcher) -> bool:
-    """Whether the answer can no longer change, whatever text is still to come."""
+    """Whether the answer can no longer change, whatever text is still to come, or its budget is over."""
     return matcher.is_terminated() or matcher.is_complete or matcher.value is not None
 
 
@@ -64,12 +66,13 @@ class RowTracker:
     vectorised comparison of the generated ids, and only the rows of one call are kept.
 
     Args:
-        constraints: one for each prompt. A batch of n rows gives each an equal share of neighbouring rows, which is
-            how ``generate`` lays out beams and returned sequences.
+        starts: for each prompt, a matcher before the first token; the same object for prompts with the same
+            constraint and budget. A batch of n rows gives each an equal share of neighbouring rows, which is how
+            ``generate`` lays out beams and returned sequences.
     """
 
-    def __init__(self, constraints: Sequence[Constraint]) -> None:
-        self._roots = [Row(constraint.matcher(), 0, is_outside=False) for constraint in constraints]
+    def __init__(self, starts: Sequence[Matcher]) -> None:
+        self._roots = [Row(start, start, 0, is_outside=False) for start in starts]
         self._rows: list[Row] = []
         self._ids = np.empty((0, 0), dtype=np.int64)
         self.has_strays = False
@@ -85,31 +88,30 @@ class RowTracker:
         """The rows of a batch, given what each has generated so far (int64, rows × generated tokens).
 
         Raises:
-            TrieautoError: the rows cannot be shared out equally among the constraints.
+            TrieautoError: the rows cannot be shared out equally among the prompts.
         """
         num_rows = len(ids)
         share, rest = divmod(num_rows, len(self._roots))
         if rest or not share:
             raise TrieautoError(
-                f"a batch of {num_rows} rows cannot be shared out among {len(self._roots)} constraints: "
-                "give one constraint, or one for each prompt"
+                f"a batch of {num_rows} rows cannot be shared out among {len(self._roots)} prompts: give one "
+                "constraint and one budget, or one for each prompt"
             )
         known_length, length = self._ids.shape[1], ids.shape[1]
         shared = _shared_lengths(self._ids, ids)
-        parents: dict[tuple[Constraint, bytes], Row] | None = None
+        parents: dict[tuple[Matcher, bytes], Row] | None = None
         rows: list[Row] = []
         self.has_strays = False
         for i in range(num_rows):
             root = self._roots[i // share]
-            constraint = root.matcher.constraint
-            at_place = self._rows[i] if i < len(shared) and self._rows[i].matcher.constraint is constraint else None
+            at_place = self._rows[i] if i < len(shared) and self._rows[i].start is root.start else None
             if at_place is not None and shared[i] == known_length:
                 rows.append(at_place.follow(ids[i], known_length))
                 self.has_strays |= rows[-1].is_outside and length > known_length + 1
                 continue
             if parents is None:
-                parents = {(row.matcher.constraint, self._ids[j].tobytes()): row for j, row in enumerate(self._rows)}
-            parent = parents.get((constraint, ids[i, :known_length].tobytes()))
+                parents = {(row.start, self._ids[j].tobytes()): row for j, row in enumerate(self._rows)}
+            parent = parents.get((root.start, ids[i, :known_length].tobytes()))
             if parent is not None:
                 rows.append(parent.follow(ids[i], known_length))
                 self.has_strays |= rows[-1].is_outside and length > known_length + 1

@@ -13,6 +13,8 @@ from ._hf_processor import ConstraintLogitsProcessor
 class ConstraintStoppingCriteria(StoppingCriteria):
     """Ends a row as soon as its value is determined, so that no forward pass is spent on text that is forced.
 
+    Also where the budget that the processor gave it is over: the answer is then whole, and needs no stop token.
+
     The rest of the value is implied: of ``ab``, ``cde`` and ``cdf``, the row ``a`` ends at once and ``cd`` goes on.
     A value that is a prefix of another is determined by the stop token. The text of a row is then shorter than its
     value, and ``generate`` fills the row up (beam search may fill it with stop tokens): read the value by accepting
@@ -20,7 +22,7 @@ class ConstraintStoppingCriteria(StoppingCriteria):
     the language ends too.
 
     Args:
-        processor: the processor of the same ``generate`` call. The two share one view of the rows.
+        processor: the processor of the same ``generate`` call. The two share one view of the rows and their budgets.
 
     Raises:
         TrieautoError: something else than a processor; when called, what the processor raises about the ids.

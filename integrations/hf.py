@@ -6,7 +6,8 @@ for ``generate`` calls of your own. Install with ``pip install trieauto[hf]``.
 
 from __future__ import annotations
 
-from ._hf_chooser import Choice, Chooser
+from ._hf_choice import Choice
+from ._hf_chooser import Chooser
 from ._hf_processor import ConstraintLogitsProcessor, ConstraintWarning
 from ._hf_prompts import Prompt
 from ._hf_stopping import ConstraintStoppingCriteria

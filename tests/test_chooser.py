@@ -397,7 +397,8 @@ def test_encoder_decoder_models(generation: dict[str, object], tokenizer: Tokeni
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"max_new_tokens": 5}, "neither sooner nor later"),
+        ({"max_length": 5}, "give max_new_tokens"),
+        ({"min_new_tokens": 5}, "neither sooner nor later"),
         ({"eos_token_id": 7}, "neither sooner nor later"),
         ({"stopping_criteria": []}, "neither sooner nor later"),
         ({"bad_words_ids": [[5]]}, "forbids or forces tokens"),

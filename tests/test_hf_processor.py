@@ -721,7 +721,7 @@ def test_drafts_that_are_taken_back_are_no_new_prompt(constraint: Constraint) ->
 def test_rows_must_divide_among_the_constraints(constraint: Constraint, other_constraint: Constraint) -> None:
     processor = ConstraintLogitsProcessor([constraint, other_constraint], prompt_length=0)
     for num_rows in (1, 3):
-        with pytest.raises(TrieautoError, match=f"{num_rows} rows cannot be shared out among 2 constraints"):
+        with pytest.raises(TrieautoError, match=f"{num_rows} rows cannot be shared out among 2 prompts"):
             step(processor, [[4]] * num_rows)
 
 
