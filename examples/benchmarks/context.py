@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from measure import TookTooLong, in_child
+from measure import TookTooLong, in_child, resident_bytes
 from ours import OURS
 from peers import PEERS, Engine, Form
 from report import Report, progress
@@ -76,11 +74,11 @@ def first_mask_trial(
     source = form.source(load_values(values))
     bitmask = engine.allocate(1)
     gc.collect()
-    before, _ = _resident_bytes(reset_peak=True)
+    before, _ = resident_bytes(reset_peak=True)
     begin()
     seconds, made = engine.timed_first_mask(form, source, bitmask)
     gc.collect()
-    after, peak = _resident_bytes()
+    after, peak = resident_bytes()
     return Cost(seconds, after - before, peak - before, engine.nbytes(made))
 
 
@@ -111,15 +109,3 @@ def attempt(
         return in_child(trial, engine_name, vocabulary, values, form, timeout=context.patience)
     except TookTooLong:
         return f"more than {context.patience:g} s"
-
-
-def _resident_bytes(*, reset_peak: bool = False) -> tuple[int, int]:
-    """Resident memory of this process now, and its peak since it was last reset (Linux with glibc)."""
-    ctypes.CDLL(None).malloc_trim(0)  # memory that was freed before must not hide what is taken from now on
-    if reset_peak:
-        Path("/proc/self/clear_refs").write_text("5")
-    status = Path("/proc/self/status").read_text()
-    now, peak = (re.search(rf"{name}:\s+(\d+) kB", status) for name in ("VmRSS", "VmHWM"))
-    assert now is not None
-    assert peak is not None
-    return int(now[1]) * 1024, int(peak[1]) * 1024

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import multiprocessing
+import re
 import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -142,3 +145,15 @@ def in_child(function: Callable[..., T], *arguments: Any, timeout: float) -> T:
 
 def _child(sender: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
     sender.send(function(*arguments, lambda: sender.send(None)))
+
+
+def resident_bytes(*, reset_peak: bool = False) -> tuple[int, int]:
+    """Resident memory of this process now, and its peak since it was last reset (Linux with glibc)."""
+    ctypes.CDLL(None).malloc_trim(0)  # memory that was freed before must not hide what is taken from now on
+    if reset_peak:
+        Path("/proc/self/clear_refs").write_text("5")
+    status = Path("/proc/self/status").read_text()
+    now, peak = (re.search(rf"{name}:\s+(\d+) kB", status) for name in ("VmRSS", "VmHWM"))
+    assert now is not None
+    assert peak is not None
+    return int(now[1]) * 1024, int(peak[1]) * 1024
