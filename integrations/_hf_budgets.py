@@ -92,13 +92,12 @@ def matcher_within_context(
         BudgetError: no answer has so few tokens; the message says whether it is the context that is too short.
     """
     if budget is None or context is None or num_prompt_tokens + budget <= context:
-        return constraint.matcher(budget)
+        with named("max_new_tokens"):
+            return constraint.matcher(budget)
     left = max(0, context - num_prompt_tokens)
     try:
         return constraint.matcher(left)
     except BudgetError as error:
-        message = (
-            f"at least {error.needed:,} new tokens are needed to finish, but the prompt's {num_prompt_tokens:,} leave "
-            f"only {left:,} of the model's {context:,}: shorten the prompt"
-        )
+        given = f"what the prompt's {num_prompt_tokens:,} tokens leave of the model's {context:,}"
+        message = f"{error}, {given}: shorten the prompt"
         raise BudgetError(error.needed, left, message) from None

@@ -48,7 +48,8 @@ class Chooser:
         max_new_tokens: the budget of each answer, in tokens; None for none. The whole text of a value counts, also what
             need not be generated because no other value is possible; a stop token counts where one is needed. Where
             the (text) model's configuration has ``max_position_embeddings``, a prompt's budget is what the prompt
-            leaves of these, if that is less. (For an encoder-decoder, what the decoder's start leaves.)
+            leaves of these, if that is less. (For an encoder-decoder, what the decoder's start leaves.) Without a
+            budget the context is not looked at.
         generate_arguments: passed to ``generate``: ``do_sample=True, temperature=0.7``, ``num_beams=4``,
             ``logits_processor=[…]`` (applied before the constraint), ``assistant_model=…`` and so on.
 
@@ -92,7 +93,8 @@ class Chooser:
         self._most_tokens = _most_tokens(self.constraint)
         self._decoder_prompt = _decoder_prompt(model) if model.config.is_encoder_decoder else None
         self._context_length = context_length(model.config)
-        self.constraint.matcher(self._max_new_tokens)
+        with named("max_new_tokens"):
+            self.constraint.matcher(self._max_new_tokens)
 
     def __repr__(self) -> str:
         return f"<Chooser: {type(self._model).__name__} with {self.constraint!r}>"
@@ -106,8 +108,8 @@ class Chooser:
 
         Raises:
             UnsupportedError: an empty prompt, neither text nor chat messages, or what the chat template refuses.
-            BudgetError: no value fits the budget, or what the prompt leaves of the model's context; before the model
-                runs. So a value never is None.
+            BudgetError: no value fits the budget, or (if there is one) what the prompt leaves of the model's context;
+                before the model runs. So a value never is None.
             TrieautoError: a budget that is none.
         """
         with named("max_new_tokens"):

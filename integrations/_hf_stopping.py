@@ -18,8 +18,8 @@ class ConstraintStoppingCriteria(StoppingCriteria):
     The rest of the value is implied: of ``ab``, ``cde`` and ``cdf``, the row ``a`` ends at once and ``cd`` goes on.
     A value that is a prefix of another is determined by the stop token. The text of a row is then shorter than its
     value, and ``generate`` fills the row up (beam search may fill it with stop tokens): read the value by accepting
-    the row's ids in a matcher until ``matcher.value`` is there, or use ``Chooser``, which does that. A row that left
-    the language ends too.
+    the row's ids in a matcher with the row's budget until ``matcher.value`` is there, or use ``Chooser``, which does
+    that. A row that left the language ends too.
 
     Args:
         processor: the processor of the same ``generate`` call. The two share one view of the rows and their budgets.

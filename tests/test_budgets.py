@@ -285,6 +285,8 @@ def test_enough_tokens_is_the_least_budget_that_loses_no_value(space: str) -> No
         return found
 
     assert writable(enough) == set(values)
+    for budget in range(enough + 2):
+        assert constraint.num_values_within(budget) == len(writable(budget))
     assert writable(enough - 1) < set(values)
     empty = trieauto.compile(trieauto.choices([""]), vocabulary, prefix_space=space)  # type: ignore[arg-type]
     assert empty.enough_tokens == (1 if space == "required" else 0)
@@ -313,6 +315,26 @@ def test_a_budget_settles_the_value() -> None:
     assert matcher.accept_token(2)  # the stop token costs one
     assert matcher.remaining_tokens == 0
     assert "0 left" in repr(matcher)
+
+
+def test_distances_cannot_be_written_to() -> None:
+    distances = _two_tokens_at_least().distances()
+    assert distances.tolist() == [2, 1, 0]
+    with pytest.raises(ValueError, match="read-only"):
+        distances[0] = 1
+
+
+def test_what_a_budget_does_after_it_is_set_anew() -> None:
+    """It is counted from then on; going back gives tokens back, and does not undo it."""
+    matcher = _two_tokens_at_least().matcher(9)
+    assert matcher.accept_token(0)
+    matcher.set_budget(5)
+    matcher.reset()
+    assert matcher.remaining_tokens == 6
+    matcher.set_budget(None)
+    assert matcher.accept_token(0)
+    matcher.rollback()
+    assert matcher.remaining_tokens is None
 
 
 # Bad input

@@ -66,10 +66,10 @@ def test_usage_errors_exit_with_2(capsys: Output, tmp_path: Path) -> None:
         ["choose", "--model", "m", "--values", str(values), "--batch-size", "0"],
         ["choose", "--model", "m", "--values", str(values), "--batch-size", "1000001"],
         ["choose", "--model", "", "--values", str(values)],
-        ["choose", "--model", "m", "--values", str(values), "--max-new-tokens", "0"],
+        ["choose", "--model", "m", "--values", str(values), "--max-new-tokens", "٣"],
         ["choose", "--model", "m", "--values", str(values), "--max-new-tokens", "-1"],
         ["choose", "--model", "m", "--values", str(values), "--max-new-tokens", "2.0"],
-        ["inspect", str(values), "--tokenizer", "t", "--max-tokens", "0"],
+        ["inspect", str(values), "--tokenizer", "t", "--max-tokens", "+3"],
         ["inspect", str(values), "--tokenizer", ""],
         ["demo", "--prompt", ""],
     ):

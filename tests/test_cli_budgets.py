@@ -72,20 +72,21 @@ def test_values_that_cannot_be_spelled_need_no_budget(capsys: Output, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("max_tokens", "start_tokens"),
-    [(1, None), (2, 1), (3, 3), (4, 4), (1_000_000, 4)],
+    ("max_tokens", "start_tokens", "num_values"),
+    [(1, None, 0), (2, 1, 1), (3, 3, 2), (4, 4, 2), (1_000_000, 4, 2)],
 )
 def test_inspect_shows_what_a_budget_leaves(
-    max_tokens: int, start_tokens: int | None, capsys: Output, tmp_path: Path
+    max_tokens: int, start_tokens: int | None, num_values: int, capsys: Output, tmp_path: Path
 ) -> None:
     # "abc" "d" is the only answer of two tokens; of three there are "a" "bc" "d" and "bc" "d" "a".
     path = write(tmp_path / "values.txt", "abcd\nbcda\n")
     tokenizer = tiktoken_file(tmp_path / "t", [b"abc", b"b", b"bc", b"c", b"d", b"a"])
     arguments = (path, "--tokenizer", tokenizer, "--max-tokens", max_tokens)
     report = inspected(capsys, *arguments)
-    error = "2 tokens are needed to finish, but the budget is 1: raise it to at least 2" if max_tokens == 1 else None
+    error = "2 tokens are needed to finish, but the budget is 1" if max_tokens == 1 else None
     assert (report["min_tokens"], report["enough_tokens"], report["start_tokens"]) == (2, 3, 4)
-    assert report["budget"] == {"max_tokens": max_tokens, "start_tokens": start_tokens, "error": error}
+    left = {"start_tokens": start_tokens, "num_values": num_values}
+    assert report["budget"] == {"max_tokens": max_tokens, **left, "error": error}
     without = inspected(capsys, *arguments[:-2])
     assert report["memory"] == without["memory"]
     assert main(["inspect", *map(str, arguments)]) == 0
@@ -94,9 +95,10 @@ def test_inspect_shows_what_a_budget_leaves(
     assert "fewest tokens 2 of any answer; a stop token not counted" in shown
     assert "enough tokens 3 the least budget that leaves no value out" in shown
     expected = (
-        "refused no answer has fewer than 2 tokens" if error else f"{start_tokens} of 4 tokens legal at the start"
+        "refused no answer has fewer than 2 tokens" if error else f"{num_values} of 2 values can be written in it"
     )
     assert f"budget of {max_tokens:,} {expected}" in shown
+    assert error or f"{start_tokens} of 4 tokens legal at the start" in shown
     assert max(map(len, lines[1:])) <= 80
 
 
@@ -104,7 +106,7 @@ def test_the_empty_value_leaves_a_stop_token_out_of_the_count(capsys: Output, tm
     path = write(tmp_path / "values.jsonl", '""\n"a"\n"aa"\n')
     report = inspected(capsys, path, "--tokenizer", tiktoken_file(tmp_path / "t", [b"a"]), "--max-tokens", 1)
     assert (report["min_tokens"], report["enough_tokens"]) == (0, 2)
-    assert report["budget"] == {"max_tokens": 1, "start_tokens": 1, "error": None}
+    assert report["budget"] == {"max_tokens": 1, "start_tokens": 1, "num_values": 2, "error": None}
 
 
 # choose

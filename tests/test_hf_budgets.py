@@ -678,7 +678,7 @@ def test_a_refused_prompt_does_not_disturb_the_others(
         with pytest.raises(BudgetError) as caught:
             Chooser(small_model, tokenizer, values, max_new_tokens=needed - 1)
         assert (caught.value.needed, caught.value.given) == (needed, needed - 1)
-        with pytest.raises(BudgetError, match=rf"^{needed} tokens are needed to finish, but the budget is 1"):
+        with pytest.raises(BudgetError, match=rf"^max_new_tokens: {needed} tokens are needed to finish, but the budget is 1"):
             own(QUESTIONS[0], max_new_tokens=1)
         choices = list(own.map(QUESTIONS, progress=False, max_new_tokens=needed - 1))
         assert [choice.ended for choice in choices] == ["refused"] * 4
@@ -745,7 +745,7 @@ def test_the_context_bounds_a_budget(
         assert choice.ended == "refused"
         assert choice.error is not None
         assert (choice.error.needed, choice.error.given) == (1, 0)
-        assert f"the prompt's {length} leave only 0 of the model's 6" in str(choice.error)
+        assert f"the budget is 0, what the prompt's {length} tokens leave of the model's 6" in str(choice.error)
     with pytest.raises(BudgetError, match="shorten the prompt"):
         own(prompts[2])
     # Without a budget nothing changes.
@@ -766,7 +766,7 @@ def test_the_context_of_an_encoder_decoder_is_its_decoders(
     monkeypatch.setattr(model.config, "max_position_embeddings", 3)
     check_answer(Chooser(model, tokenizer, TOOLS, max_new_tokens=50)(prompt), compiled(tokenizer), 2)
     monkeypatch.setattr(model.config, "max_position_embeddings", 1)
-    with pytest.raises(BudgetError, match="leave only 0 of the model's 1"):
+    with pytest.raises(BudgetError, match="leave of the model's 1: shorten"):
         Chooser(model, tokenizer, TOOLS, max_new_tokens=50)(prompt)
 
 

@@ -69,6 +69,19 @@ def test_without_a_budget_it_may_wander(vocabulary: trieauto.Vocabulary) -> None
     assert matcher.min_tokens_to_finish == 2
 
 
+def test_tokens_need_no_text() -> None:
+    vocabulary = trieauto.Vocabulary.from_tokens([None] * 5, stop_token_ids=[STOP])
+    matcher = trieauto.compile(trieauto.token_automaton(6, EDGES, 0, [3]), vocabulary).matcher(2)
+    assert matcher.allowed_token_ids().tolist() == [READ]
+    assert matcher.accept_tokens([READ, FINISH])
+    assert matcher.is_complete
+    with pytest.raises(trieauto.EmptyConstraintError, match="can spell nothing of what is allowed, not even 'a'"):
+        trieauto.compile(trieauto.choices(["a"]), vocabulary)
+    with pytest.raises(trieauto.EmptyConstraintError, match="can spell nothing"):
+        trieauto.compile(byte_automaton(2, [(0, 0x61, 1)], 0, [1]), vocabulary)
+    assert trieauto.compile(trieauto.choices([""]), vocabulary).matcher(0).is_complete
+
+
 @pytest.mark.parametrize("edges", [np.array(EDGES), iter(EDGES), [*EDGES, *EDGES], tuple(map(list, EDGES))])
 def test_edges_may_come_in_any_form(edges: object) -> None:
     graph = trieauto.token_automaton(6, edges, 0, np.array([3, 3]))  # type: ignore[arg-type]

@@ -38,10 +38,10 @@ def token_distances(automaton: Automaton | TokenAutomaton, vocabulary: Vocabular
     )
 
 
-def enough_tokens(automaton: Automaton, vocabulary: Vocabulary) -> int | None:
-    """How many tokens the value of a set takes that takes the most, if each is written in as few as possible.
+def tokens_of_values(automaton: Automaton, vocabulary: Vocabulary) -> npt.NDArray[np.int32] | None:
+    """In how few tokens each value of a set can be written: int32, in no particular order; None for anything but a set.
 
-    Values that the vocabulary cannot spell do not count. None for anything but a set.
+    Values that the vocabulary cannot spell are left out, and so are duplicates.
     """
     values = automaton.values
     if values is None:
@@ -53,7 +53,7 @@ def enough_tokens(automaton: Automaton, vocabulary: Vocabulary) -> int | None:
     fewest = np.full(len(values.given), UNREACHABLE, np.int32)
     # A value may be there twice, with a space before it and without.
     np.minimum.at(fewest, values.order, from_start[values.terminals])
-    return int(fewest.max(where=fewest < UNREACHABLE, initial=0))
+    return fewest[fewest < UNREACHABLE]
 
 
 def checked_budget(max_tokens: int | None) -> int:

@@ -37,8 +37,8 @@ def compile(
     """Put an automaton and a vocabulary together.
 
     Args:
-        automaton: a language over bytes, as ``choices`` makes it, or over tokens (``token_automaton``), to which the
-            options do not apply.
+        automaton: a language over bytes, as ``choices`` makes it, or over tokens (``token_automaton``), whose edges are
+            the masks: then there is nothing to choose by the options.
         mode: "eager" finds the legal tokens of every state now; "lazy" finds those of a state when they are needed,
             which costs well under a microsecond, and keeps the ones that cost more; "auto" begins lazy and stores all
             masks of a small automaton once so many were needed that this pays.

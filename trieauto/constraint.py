@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .automaton import Automaton, PrefixSpace
-from .budgets import enough_tokens, token_distances
+from .budgets import checked_budget, token_distances, tokens_of_values
 from .eager_masks import eager_masks
 from .errors import TrieautoError, UnsupportedError, shorten
 from .frozen import Frozen
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .matcher import Matcher
 
 STORE_LIMIT = 2**20  # token ids, 4 MB: what auto mode stores at most
+MOST_REMEMBERED = 2**16  # states of which one number is remembered
 READY_LIMIT = 16 * 2**20  # bytes of ready masks for each constraint
 ROW_COUNT = descriptor.LIST_LIMIT  # tokens; a mask of more is kept as a bitmap row
 
@@ -62,6 +63,7 @@ class Constraint(Frozen):
     _distances: npt.NDArray[np.int32] | None
     _has_every_byte: bool
     _masks: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None
+    _most_after: dict[int, int]
     _lock: threading.Lock
     _stop_ids: npt.NDArray[np.int32]
     _descriptor: npt.NDArray[np.int64]
@@ -101,6 +103,7 @@ class Constraint(Frozen):
             _distances=None,
             _has_every_byte=has_every_byte,
             _masks=None,
+            _most_after={},
             _lock=threading.Lock(),
             _stop_ids=stop_ids,
             _descriptor=words,
@@ -143,10 +146,16 @@ class Constraint(Frozen):
 
     def distances(self) -> npt.NDArray[np.int32]:
         """The fewest tokens from every state to the end, without a stop token: int32[N], 2**31 - 1 where the end is out
-        of reach. The array is the constraint's own and must not be written to.
+        of reach. Read-only.
 
         Found when first asked for, once: about 0.1 µs a state of a set (see ``budgets.token_distances``); thread-safe.
         """
+        distances = self._known_distances().view()
+        distances.flags.writeable = False
+        return distances
+
+    def _known_distances(self) -> npt.NDArray[np.int32]:
+        """Those of ``distances``, as kernels take them."""
         if self._distances is None:
             with self._lock:
                 if self._distances is None:
@@ -155,10 +164,15 @@ class Constraint(Frozen):
         assert self._distances is not None
         return self._distances
 
+    def min_tokens_from(self, state: int) -> int:
+        """The fewest tokens from a state to the end."""
+        self._check_state(state)
+        return int(self._known_distances()[state])
+
     @property
     def min_tokens(self) -> int:
         """The fewest tokens of any answer, without a stop token. Costs what ``distances`` costs."""
-        return int(self.distances()[self.automaton.start])
+        return self.min_tokens_from(self.automaton.start)
 
     def _check_state(self, state: int) -> None:
         if isinstance(state, bool) or not isinstance(state, (int, np.integer)) or not 0 <= state < self.num_states:
@@ -172,10 +186,26 @@ class Constraint(Frozen):
         return "lazy" if self._masks is None else "eager"
 
     @cached_property
+    def _tokens_of_values(self) -> npt.NDArray[np.int32] | None:
+        automaton = self.automaton
+        return None if isinstance(automaton, TokenAutomaton) else tokens_of_values(automaton, self.vocabulary)
+
+    @property
     def enough_tokens(self) -> int | None:
         """The least budget, without a stop token, under which every value of the set can still be written; a smaller
-        one leaves some out. None for anything but a set. Costs what ``distances`` costs, once."""
-        return None if isinstance(self.automaton, TokenAutomaton) else enough_tokens(self.automaton, self.vocabulary)
+        one leaves some out. None for anything but a set. The first call costs what ``distances`` costs."""
+        tokens = self._tokens_of_values
+        return None if tokens is None else int(tokens.max(initial=0))
+
+    def num_values_within(self, max_tokens: int) -> int | None:
+        """How many values of the set can be written in so many tokens, without a stop token. None for anything but a
+        set. The first call costs what ``distances`` costs.
+
+        Raises:
+            TrieautoError: not a budget.
+        """
+        tokens, budget = self._tokens_of_values, checked_budget(max_tokens)
+        return None if tokens is None else int((tokens <= budget).sum())
 
     def _store_masks(self) -> None:
         """Store the masks of all states: enough were found one by one for that to pay."""
@@ -246,10 +276,18 @@ class Constraint(Frozen):
 
     def most_tokens_after(self, state: int) -> int:
         """The largest number of tokens that the end can take after a token that is legal in a state, if it is then
-        reached as soon as possible: with so many left after it, the budget forbids none. -1 if no token is legal."""
+        reached as soon as possible: with so many left after it, the budget forbids none. -1 if no token is legal.
+
+        O(legal tokens); where they are many, it is remembered.
+        """
         self._check_state(state)
+        if state in self._most_after:
+            return self._most_after[state]
         ends = self._tokens_and_ends(state)[1]
-        return int(self.distances()[ends].max(initial=-1))
+        most = int(self._known_distances()[ends].max(initial=-1))
+        if len(ends) > ROW_COUNT and len(self._most_after) < MOST_REMEMBERED:
+            self._most_after[state] = most
+        return most
 
     def only_value(self, state: int) -> str | bytes | None:
         """The one value of a set that can still be generated from a state, or ``None`` if there are several.
@@ -278,7 +316,7 @@ class Constraint(Frozen):
         self._check_state(state)
         if self._has_every_byte or isinstance(self.automaton, TokenAutomaton):
             return EVERY_STATE, EVERY_STATE
-        return spelled_from(self.automaton, self.vocabulary, self.distances(), state)
+        return spelled_from(self.automaton, self.vocabulary, self._known_distances(), state)
 
     def matcher(self, max_tokens: int | None = None) -> Matcher:
         """A new matcher, before the first token. O(1); the first one with a budget finds ``distances``.

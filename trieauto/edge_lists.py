@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -135,6 +136,12 @@ def _triples(edges: object, label: str) -> npt.NDArray[np.int64]:
                 f"edges must be an integer array of shape [edges, 3], not {edges.dtype} of shape {edges.shape}"
             )
         return edges.astype(np.int64)
+    edges = list(edges)
+    if set(map(type, edges)) <= {tuple, list} and set(map(len, edges)) <= {3}:
+        flat = list(chain.from_iterable(edges))
+        if set(map(type, flat)) <= {int} and (not flat or max(map(abs, flat)) < 2**63):
+            return np.fromiter(flat, np.int64, len(flat)).reshape(-1, 3)
+    # Anything else: edge by edge, so that what is wrong can be named.
     triples = []
     for edge in edges:
         if isinstance(edge, (str, bytes)) or not isinstance(edge, Iterable):

@@ -184,7 +184,7 @@ class Matcher:
         move_to(self._record, state, get_remaining(self._record) + num_tokens)
 
     def reset(self) -> None:
-        """Go back to before the first token; the budget has all tokens again."""
+        """Go back to before the first token. The budget has the tokens again that were accepted."""
         move_to(self._record, self._constraint.automaton.start, get_remaining(self._record) + self._length)
         self._history = None
         self._length = 0
@@ -216,8 +216,8 @@ class Matcher:
 
         From then on a token is legal only if the answer can still be finished within the tokens that are left after
         it (law 6; section 3.2 of the reachability paper). A stop token costs one, but is not needed when the budget
-        ends: with none left the answer is whole, and only stop tokens are legal. ``rollback``, ``reset`` and ``fork``
-        go back with it. More than 2**62 tokens count as None.
+        ends: with none left the answer is whole, and only stop tokens are legal. ``rollback`` and ``reset`` give the
+        tokens back that they take back, but do not undo this. 2**62 tokens and more count as None.
 
         Raises:
             BudgetError: the end takes more tokens than that; nothing has changed then.
@@ -242,11 +242,12 @@ class Matcher:
         O(1); the first call for a constraint costs what ``constraint.distances()`` costs.
         """
         state = get_state(self._record)
-        return 0 if state == TERMINATED else int(self._constraint.distances()[state])
+        return 0 if state == TERMINATED else self._constraint.min_tokens_from(state)
 
     @property
     def is_limited_by_budget(self) -> bool:
-        """Whether the budget forbids a token here that would be legal without it. O(tokens legal without it)."""
+        """Whether the budget forbids a token here that would be legal without it. O(tokens legal without it), at most
+        once for each state with many."""
         state, remaining = get_state(self._record), self.remaining_tokens
         if state == TERMINATED or remaining is None:
             return False
@@ -276,7 +277,7 @@ class Matcher:
     def value(self) -> str | bytes | None:
         """The set's value, as it was given, once no other is possible (even if not all of it is written yet), or once
         it is settled by a stop token or by a budget that leaves nothing more to write; ``None`` before that, and for
-        anything but a set."""
+        anything but a set. (Before its end a budget does not count: several values may be possible but for it.)"""
         values = self._constraint.automaton.values
         if values is None:
             return None
@@ -355,9 +356,12 @@ def _checked_rows(indices: object, count: int) -> npt.NDArray[np.int64]:
 
 def _integer(number: object, what: str) -> int:
     try:
-        return operator.index(number)  # type: ignore[arg-type]
+        checked = None if isinstance(number, (bool, np.bool_)) else operator.index(number)  # type: ignore[arg-type]
     except TypeError:
-        raise TrieautoError(f"{what} must be an integer, not {shorten(number)}") from None
+        checked = None
+    if checked is None:
+        raise TrieautoError(f"{what} must be an integer, not {shorten(number)}")
+    return checked
 
 
 def _restored(constraint: Constraint, history: _History, length: int, state: int, remaining: int) -> Matcher:

@@ -82,7 +82,7 @@ def token_automaton(
 
     Args:
         num_states: states are ``0 .. num_states - 1``.
-        edges: (state, token id, state) triples, or an integer array of shape [E, 3].
+        edges: (state, token id, state) triples, or (faster, for many) an integer array of shape [E, 3].
         start: the state before the first token.
         accepting: the states in which the sequence may end, at least one.
 

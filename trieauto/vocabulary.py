@@ -62,8 +62,8 @@ class Vocabulary(Frozen):
         for token_id in stop_ids:
             if token_id < len(contents):
                 contents[token_id] = b""
-        if not any(contents):
-            raise VocabularyError("no token but stop ids has any bytes: nothing could ever be generated")
+        if set(range(len(contents))) <= set(stop_ids):
+            raise VocabularyError("there is no token but stop ids: nothing could ever be generated")
         if not isinstance(prefix_space, bool):
             raise VocabularyError(f"prefix_space is {shorten(prefix_space)}; it must be True or False")
         tables = token_tables(contents)

@@ -9,10 +9,19 @@ _MOST = 1_000_000
 
 def positive(text: str) -> int:
     """A number from 1 to 1,000,000."""
-    number = int(text) if text.isdecimal() and len(text) <= len(str(_MOST)) else 0
-    if not 1 <= number <= _MOST:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {_MOST:,}")
-    return number
+    return _number(text, 1)
+
+
+def token_budget(text: str) -> int:
+    """A number of tokens from 0, which is enough for the empty value, to 1,000,000."""
+    return _number(text, 0)
+
+
+def _number(text: str, least: int) -> int:
+    is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(_MOST))
+    if not is_number or not least <= int(text) <= _MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} to {_MOST:,}")
+    return int(text)
 
 
 def filled(text: str) -> str:

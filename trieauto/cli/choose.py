@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import TrieautoError
 from ..kernels.jit import warm_up
-from .arguments import filled, positive
+from .arguments import filled, positive, token_budget
 from .errors import CommandError, reason
 from .models import load_model, load_tokenizer, require_transformers
 from .prompts import ERROR_KEY, PromptLine, read_prompts
@@ -75,7 +75,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--max-new-tokens",
-        type=positive,
+        type=token_budget,
         metavar="N",
         help="finish every answer within N tokens, and within the model's context; a prompt that leaves too little of "
         "it is refused in its line of the output, and does not end the run",

@@ -17,7 +17,7 @@ import trieauto
 from ..automaton import PrefixSpace
 from ..errors import BudgetError, EmptyConstraintError, shorten
 from ..kernels.jit import warm_up
-from .arguments import filled, positive
+from .arguments import filled, token_budget
 from .errors import CommandError
 from .mask_sizes import DepthRow, grouped, mask_sizes_by_depth
 from .terminal import bold, counted, dim, duration, size, status
@@ -31,15 +31,17 @@ _MAX_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class BudgetReport:
-    """What is left of a set's start under a budget of ``max_tokens``.
+    """What a budget of ``max_tokens`` leaves of a set.
 
     Attributes:
-        start_tokens: tokens legal at the start; none if the budget is refused.
+        start_tokens: tokens legal at the start; None if the budget is refused.
+        num_values: values that can be written in so many tokens.
         error: why it is refused.
     """
 
     max_tokens: int
     start_tokens: int | None
+    num_values: int
     error: str | None
 
 
@@ -118,7 +120,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--max-tokens",
-        type=positive,
+        type=token_budget,
         metavar="T",
         help="show what a budget of T tokens leaves at the start, or that no answer has so few",
     )
@@ -197,8 +199,9 @@ def _under_budget(constraint: trieauto.Constraint, max_tokens: int) -> BudgetRep
     try:
         legal = constraint.matcher(max_tokens).allowed_token_ids()
     except BudgetError as error:
-        return BudgetReport(max_tokens, None, str(error))
-    return BudgetReport(max_tokens, len(np.setdiff1d(legal, constraint.vocabulary.stop_token_ids)), None)
+        return BudgetReport(max_tokens, None, 0, str(error))
+    num_tokens = len(np.setdiff1d(legal, constraint.vocabulary.stop_token_ids))
+    return BudgetReport(max_tokens, num_tokens, constraint.num_values_within(max_tokens) or 0, None)
 
 
 def _for_json(report: Report) -> dict[str, Any]:
@@ -248,7 +251,10 @@ def _budget_lines(report: Report) -> list[tuple[str, str, str]]:
     label = f"budget of {budget.max_tokens:,}"
     if budget.start_tokens is None:
         return [(label, "refused", f"no answer has fewer than {counted(report.min_tokens, 'token')}")]
-    return [(label, f"{budget.start_tokens:,}", f"of {counted(report.start_tokens, 'token')} legal at the start")]
+    return [
+        (label, f"{budget.num_values:,}", f"of {counted(report.num_values, 'value')} can be written in it"),
+        ("", f"{budget.start_tokens:,}", f"of {counted(report.start_tokens, 'token')} legal at the start"),
+    ]
 
 
 def _show_table(report: Report) -> None:
