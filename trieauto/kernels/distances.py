@@ -90,7 +90,8 @@ def _leads_to(labels, links, targets, nodes, siblings, heights, state, bytes_lef
         slot, at = np.int64(stack[top, 0]), np.int64(stack[top, 1])
         if top + 257 > len(stack):
             larger = np.empty((2 * len(stack), 2), np.int32)
-            larger[:top] = stack[:top]
+            for k in range(top):
+                larger[k, 0], larger[k, 1] = stack[k, 0], stack[k, 1]
             stack = larger
         edge, stop = np.int64(links[at]), np.int64(links[at + 1])
         by_tokens = stop - edge > MANY_EDGES

@@ -14,6 +14,7 @@ from .descriptor import (
     FARTHEST,
     LIST_LIMIT,
     MASK_OFFSETS,
+    MASK_TOKENS,
     READY,
     READY_CAPACITY,
     SIZE,
@@ -26,7 +27,6 @@ from .descriptor import (
     has_token_edges,
     mask_of,
     mask_targets_of,
-    mask_tokens_of,
     remaining_of,
     scratch_tokens_of,
     state_of,
@@ -151,7 +151,7 @@ def _fill(d, state, remaining, row, tracked):
             count = last - first
             if count > LIST_LIMIT:
                 return np.int64(state)
-            tokens = mask_tokens_of(d)[first:last]
+            tokens = int32_at(d[MASK_TOKENS] + 4 * first, count)
             if most < d[FARTHEST]:
                 first_edge = first
         else:
