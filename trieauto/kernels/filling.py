@@ -250,9 +250,10 @@ def allowed_tokens(record, row):
     return result, _row_tokens(row) if result == DONE else np.empty(0, np.int32)
 
 
-@helper
-def _has_continuation(d, state, remaining):
-    """Whether any token with bytes is legal with so many tokens left. Stops at the first one found."""
+@kernel("boolean(int64)", nogil=False)
+def has_continuation(record):
+    """Whether any token but a stop token is legal now. Stops at the first one found."""
+    d, state, remaining = descriptor_of(record), state_of(record), remaining_of(record)
     if state == TERMINATED or remaining <= 0:
         return False
     if has_token_edges(d):
@@ -264,8 +265,3 @@ def _has_continuation(d, state, remaining):
         return False
     # No room for a single token: the walk ends as soon as it finds one.
     return walk_from(d, state, remaining - 1, int32_at(np.int64(0), 0), np.int64(UNLIMITED)) < 0
-
-
-@kernel("boolean(int64)", nogil=False)
-def has_continuation(record):
-    return _has_continuation(descriptor_of(record), state_of(record), remaining_of(record))
