@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .algebra import literal
 from .automaton import Automaton
 from .bitmask import TokenBitmask, allocate_token_bitmask
 from .choices import choices
@@ -40,5 +41,6 @@ __all__ = [
     "choices",
     "compile",
     "fill_next_token_bitmasks",
+    "literal",
     "token_automaton",
 ]

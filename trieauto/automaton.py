@@ -107,6 +107,30 @@ class Automaton:
         state = state_after(*self.arrays, self.start, np.frombuffer(data, np.uint8))
         return bool(state >= 0 and self.accepting[state])
 
+    # Languages from languages (see ``algebra``)
+
+    def __add__(self, other: Automaton) -> Automaton:
+        """A string of this one, and then one of the other."""
+        from .algebra import concatenated
+
+        return concatenated(self, other) if isinstance(other, Automaton) else NotImplemented
+
+    def __or__(self, other: Automaton) -> Automaton:
+        """A string of this one or of the other."""
+        from .algebra import united
+
+        return united(self, other) if isinstance(other, Automaton) else NotImplemented
+
+    def optional(self) -> Automaton:
+        """A string of this one, or none."""
+        return self.repeat(0, 1)
+
+    def repeat(self, least: int = 0, most: int | None = None) -> Automaton:
+        """``least`` to ``most`` strings of this one, one after the other; without end if ``most`` is None."""
+        from .algebra import repeated
+
+        return repeated(self, least, most)
+
     @property
     def nbytes(self) -> int:
         """Memory of all arrays, in bytes, without the caller's values themselves."""

@@ -16,6 +16,7 @@ from .eager_masks import eager_masks
 from .errors import TrieautoError, UnsupportedError, shorten
 from .frozen import Frozen
 from .kernels import descriptor
+from .kernels.equality import alike
 from .kernels.filling import ready_key
 from .kernels.scan import scan_tokens
 from .kernels.walk import UNREACHABLE, state_tokens
@@ -64,6 +65,7 @@ class Constraint(Frozen):
     _has_every_byte: bool
     _masks: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None
     _most_after: dict[int, int]
+    _alike: npt.NDArray[np.int32]
     _lock: threading.Lock
     _stop_ids: npt.NDArray[np.int32]
     _descriptor: npt.NDArray[np.int64]
@@ -104,6 +106,7 @@ class Constraint(Frozen):
             _has_every_byte=has_every_byte,
             _masks=None,
             _most_after={},
+            _alike=NOTHING,
             _lock=threading.Lock(),
             _stop_ids=stop_ids,
             _descriptor=words,
@@ -138,11 +141,16 @@ class Constraint(Frozen):
         self._set(_masks=masks)
         descriptor.set_masks(self._descriptor, *masks, targets)
 
+    def _keep_alike(self, alike: npt.NDArray[np.int32]) -> None:
+        self._set(_alike=alike)
+        descriptor.set_alike(self._descriptor, alike)
+
     def _keep_distances(self, distances: npt.NDArray[np.int32]) -> None:
         is_dead = distances == UNREACHABLE
         farthest = int(distances.max(where=~is_dead, initial=0))
         self._set(_distances=distances)
         descriptor.set_distances(self._descriptor, distances, farthest, bool(is_dead.any()))
+        self._keep_alike(NOTHING)  # which states are alike depends on their distances
 
     def distances(self) -> npt.NDArray[np.int32]:
         """The fewest tokens from every state to the end, without a stop token: int32[N], 2**31 - 1 where the end is out
@@ -234,6 +242,10 @@ class Constraint(Frozen):
             return
         generation = self._ready.generation
         tokens, ends = self._tokens_and_ends(state)
+        if len(tokens) > ROW_COUNT:
+            generation = self._find_alike()
+        if len(self._alike) > 0:
+            state = int(self._alike[state])
         key = ready_key(state, None)
         holds_from = 0
         if self._distances is not None:
@@ -250,6 +262,24 @@ class Constraint(Frozen):
             bits[tokens] = 1
             tokens = np.packbits(bits, bitorder="little").view(np.int32)
         self._ready.add(key, tokens, is_row=is_row, holds_from=holds_from, generation=generation)
+
+    def _find_alike(self) -> int:
+        """Find out which states have equal masks under every budget, once: in a long string, that is most of them.
+
+        They are those from which the same strings as long as a token lead on, past states at the same distances.
+        Returns the generation of ready masks from then on.
+        """
+        automaton = self.automaton
+        if len(self._alike) > 0 or not isinstance(automaton, Automaton) or automaton.is_trie:
+            return self._ready.generation
+        with self._lock:
+            if len(self._alike) == 0:
+                kinds = automaton.accepting.astype(np.int32)
+                if self._distances is not None:
+                    kinds += 2 * np.minimum(self._distances, 2**30 - 1)
+                found, _ = alike(*automaton.arrays, kinds, self.vocabulary.tables.max_token_length)
+                self._ready.start_over(lambda: self._keep_alike(found))
+            return self._ready.generation
 
     def _tokens_and_ends(self, state: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """The tokens that are legal in a state without a budget, and where each leads."""
@@ -281,6 +311,8 @@ class Constraint(Frozen):
         O(legal tokens); where they are many, it is remembered.
         """
         self._check_state(state)
+        if len(self._alike) > 0:
+            state = int(self._alike[state])
         if state in self._most_after:
             return self._most_after[state]
         ends = self._tokens_and_ends(state)[1]
@@ -347,6 +379,7 @@ class Constraint(Frozen):
             arrays += self._masks
         if self._distances is not None:
             arrays.append(self._distances)
+        arrays.append(self._alike)
         return self.automaton.nbytes + sum(array.nbytes for array in arrays) + self._ready.nbytes
 
     def stats(self) -> dict[str, Any]:

@@ -22,8 +22,8 @@ LABELS, NUM_LABELS, LINKS, NUM_LINKS, TARGETS, NUM_TARGETS, ACCEPTING, NUM_STATE
 NODES, SIBLINGS, NUM_SLOTS, TOKEN_IDS, NUM_TOKEN_IDS, MAX_TOKEN_LENGTH = range(8, 14)
 TOKEN_DATA, NUM_TOKEN_BYTES, TOKEN_OFFSETS, NUM_TOKENS, STOP_IDS, NUM_STOP_IDS, SIZE = range(14, 21)
 MASK_OFFSETS, MASK_TOKENS, NUM_MASK_TOKENS, MASK_TARGETS = range(21, 25)
-DISTANCES, FARTHEST, HAS_DEAD_STATES, READY, READY_CAPACITY, SCRATCH, WALKS_LEFT = range(25, 32)
-DESCRIPTOR_WORDS = 32
+DISTANCES, FARTHEST, HAS_DEAD_STATES, READY, READY_CAPACITY, ALIKE, SCRATCH, WALKS_LEFT = range(25, 33)
+DESCRIPTOR_WORDS = 40
 
 # Record words.
 DESCRIPTOR, STATE, REMAINING = 0, 1, 2
@@ -91,6 +91,13 @@ def set_distances(d, distances, farthest, has_dead_states):
 def set_ready_table(d, table):
     """Point a descriptor at another ready table (see ``filling``), its address and its length at once."""
     d[READY], d[READY_CAPACITY] = table.ctypes.data, len(table)
+
+
+@kernel("void(int64[::1], int32[::1])", nogil=False)
+def set_alike(d, alike):
+    """Let ready masks be those of all states that are alike: int32[N], for each state the one that stands for it
+    (see ``equality``). Empty: each for itself."""
+    d[ALIKE] = alike.ctypes.data if len(alike) > 0 else 0
 
 
 @helper

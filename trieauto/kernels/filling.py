@@ -11,10 +11,12 @@ from __future__ import annotations
 import numpy as np
 
 from .descriptor import (
+    ALIKE,
     FARTHEST,
     LIST_LIMIT,
     MASK_OFFSETS,
     MASK_TOKENS,
+    NUM_STATES,
     READY,
     READY_CAPACITY,
     SIZE,
@@ -80,6 +82,8 @@ def _ready_mask(d, state, remaining):
     """The row of the ready table that holds the mask: int64[READY_WORDS], or empty."""
     if d[READY_CAPACITY] > 0:
         table = int64_at(d[READY], d[READY_CAPACITY] * READY_WORDS).reshape((d[READY_CAPACITY], READY_WORDS))
+        if d[ALIKE] != 0:
+            state = np.int64(int32_at(d[ALIKE], d[NUM_STATES])[state])
         place = ready_place(table, state)
         if table[place, READY_KEY] == state and remaining >= table[place, READY_FROM]:
             return table[place]
