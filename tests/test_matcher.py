@@ -348,7 +348,7 @@ def test_nothing_that_kernels_read_can_be_set(constraint: trieauto.Constraint) -
 def test_states_that_do_not_exist(constraint: trieauto.Constraint, state: int) -> None:
     for mode in ("eager", "lazy"):
         compiled = trieauto.compile(constraint.automaton, constraint.vocabulary, mode=mode)
-        for method in (compiled.content_tokens, compiled.make_ready, compiled.only_value, compiled.spelled):
+        for method in (compiled.content_tokens, compiled.make_ready, compiled.only_value, compiled.most_tokens_after):
             with pytest.raises(trieauto.TrieautoError, match="is not one of the 4 states"):
                 method(state)
 

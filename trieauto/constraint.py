@@ -21,7 +21,7 @@ from .kernels.filling import ready_key
 from .kernels.scan import scan_tokens
 from .kernels.walk import UNREACHABLE, state_tokens
 from .ready_masks import ReadyMasks
-from .spelling import EVERY_STATE, spelled_from
+from .spelling import states_spelled
 from .token_automaton import TokenAutomaton
 from .vocabulary import Vocabulary
 
@@ -50,6 +50,7 @@ class Constraint(Frozen):
         vocabulary: the tokens.
         num_words: the least width of a bitmask's rows, in int32 words.
         prefix_space: "none", "optional" or "required".
+        has_every_byte: whether all single bytes that occur are tokens, so that whatever is possible in bytes is.
         unreachable_values: the set's values that this vocabulary cannot spell (with ``unreachable="report"``).
     """
 
@@ -62,7 +63,7 @@ class Constraint(Frozen):
     descriptor_address: int
     _compile_seconds: float
     _distances: npt.NDArray[np.int32] | None
-    _has_every_byte: bool
+    has_every_byte: bool
     _masks: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None
     _most_after: dict[int, int]
     _alike: npt.NDArray[np.int32]
@@ -103,7 +104,7 @@ class Constraint(Frozen):
             descriptor_address=words.ctypes.data,
             _compile_seconds=compile_seconds,
             _distances=None,
-            _has_every_byte=has_every_byte,
+            has_every_byte=has_every_byte,
             _masks=None,
             _most_after={},
             _alike=NOTHING,
@@ -126,7 +127,7 @@ class Constraint(Frozen):
         make = partial(
             Constraint,
             distances=self._distances,
-            has_every_byte=self._has_every_byte,
+            has_every_byte=self.has_every_byte,
             masks=None if is_over_tokens else self._masks,
             walks_before_storing=int(self._descriptor[descriptor.WALKS_LEFT]),
             prefix_space=self.prefix_space,
@@ -334,21 +335,12 @@ class Constraint(Frozen):
         first, last = (0, len(values)) if state == automaton.start else values.below(state)
         if last - first == 1 or (last - first == 2 and values.order[first] == values.order[first + 1]):
             return values[first]
-        if self._has_every_byte:
+        if self.has_every_byte:
             return None
-        reached, _ = self.spelled(state)
+        assert isinstance(automaton, Automaton)  # the others have no values
+        reached = states_spelled(automaton, self.vocabulary, self._known_distances(), state)
         possible = np.unique(values.order[first:last][reached[values.terminals[first:last]] != 0])
         return values.given[possible[0]] if len(possible) == 1 else None
-
-    def spelled(self, state: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
-        """At which states tokens that follow a state can end, and which edges lie on their way: uint8[N], uint8[edges].
-
-        Both are empty where the vocabulary has every byte, and so everything can be spelled.
-        """
-        self._check_state(state)
-        if self._has_every_byte or isinstance(self.automaton, TokenAutomaton):
-            return EVERY_STATE, EVERY_STATE
-        return spelled_from(self.automaton, self.vocabulary, self._known_distances(), state)
 
     def matcher(self, max_tokens: int | None = None) -> Matcher:
         """A new matcher, before the first token. O(1); the first one with a budget finds ``distances``.

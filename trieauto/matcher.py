@@ -16,7 +16,8 @@ from .constraint import Constraint
 from .errors import BudgetError, TokenNotAllowedError, TrieautoError, shorten
 from .kernels.descriptor import NO_BUDGET, RECORD_WORDS, TERMINATED, get_remaining, get_state, move_to, set_record
 from .kernels.filling import DOES_NOT_FIT, DONE, allowed_tokens, fill_row, fill_rows, has_continuation
-from .kernels.moving import REFUSED, accept, follow, forced_bytes, is_accepting
+from .kernels.forcing import forced_bytes, forced_bytes_in_tokens
+from .kernels.moving import REFUSED, accept, follow, is_accepting
 
 _CHUNK = 1024
 _free_records: list[int] = []
@@ -302,7 +303,8 @@ class Matcher:
         state = get_state(self._record)
         if state == TERMINATED or not isinstance(self._constraint.automaton, Automaton) or self.is_complete:
             return b""
-        return bytes(forced_bytes(self._record, *self._constraint.spelled(state), limit))
+        find = forced_bytes if self._constraint.has_every_byte else forced_bytes_in_tokens
+        return bytes(find(self._record, limit))
 
     def __repr__(self) -> str:
         where = "terminated" if self.is_terminated() else "complete" if self.is_complete else "open"

@@ -11,8 +11,6 @@ from .kernels.walk import UNREACHABLE, spelled, used_bytes
 from .packing import as_bytes
 from .vocabulary import Vocabulary
 
-EVERY_STATE = np.empty(0, np.uint8)
-
 
 def has_every_byte(automaton: Automaton, vocabulary: Vocabulary) -> bool:
     """Whether every single byte that occurs is a token: then whatever is possible in bytes is possible in tokens."""
@@ -21,14 +19,16 @@ def has_every_byte(automaton: Automaton, vocabulary: Vocabulary) -> bool:
     return vocabulary.is_byte_complete or not (used_bytes(automaton.labels, first) > tables.single_bytes).any()
 
 
-def spelled_from(
+def states_spelled(
     automaton: Automaton, vocabulary: Vocabulary, distances: npt.NDArray[np.int32], start: int
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
-    """At which states tokens after ``start`` can end, and which edges lie on their way: uint8[N], uint8[edges]."""
-    reached, passed = spelled(*automaton.arrays, distances, *vocabulary.tables.trie, start, automaton.num_states)
+) -> npt.NDArray[np.uint8]:
+    """At which states tokens after ``start`` can end: uint8[N]."""
+    reached: npt.NDArray[np.uint8] = spelled(
+        *automaton.arrays, distances, *vocabulary.tables.trie, start, automaton.num_states
+    )
     if start == automaton.start and automaton.accepting[start]:
         reached[0] = 1  # the empty value ends at the root of its trie, which a prefix space may have cut off
-    return reached, passed
+    return reached
 
 
 def find_unreachable_values(
@@ -47,7 +47,7 @@ def find_unreachable_values(
         raise EmptyConstraintError(f"this vocabulary can spell nothing of what is allowed{example}")
     if values is None:
         return []
-    reached = spelled_from(automaton, vocabulary, distances, automaton.start)[0]
+    reached = states_spelled(automaton, vocabulary, distances, automaton.start)
     missing = np.setdiff1d(values.order, values.order[reached[values.terminals] != 0])
     missing_values = sorted(map(values.given.__getitem__, missing.tolist()), key=as_bytes)
     if missing_values and error:

@@ -182,9 +182,14 @@ def scratch_tokens_of(d):
 
 
 @helper
+def nodes_of(d):
+    return int32_at(d[NODES], d[NUM_SLOTS] * 4).reshape((d[NUM_SLOTS], 4))
+
+
+@helper
 def walk_from(d, state, most, tokens, limit):
     """Collect into ``tokens`` (see ``walk``) what is legal in ``state`` if ``most`` tokens may follow."""
-    nodes = int32_at(d[NODES], d[NUM_SLOTS] * 4).reshape((d[NUM_SLOTS], 4))
+    nodes = nodes_of(d)
     siblings = uint8_at(d[SIBLINGS], d[NUM_SLOTS] * 2).reshape((d[NUM_SLOTS], 2))
     token_ids = int32_at(d[TOKEN_IDS], d[NUM_TOKEN_IDS])
     nowhere = int32_at(np.int64(0), 0)

@@ -26,10 +26,10 @@ from .descriptor import (
     stop_ids_of,
     targets_of,
 )
-from .edges import edge_target, first_edge, last_edge, next_edge, step
+from .edges import step
 from .jit import helper, kernel
 from .memory import int64_at, uint8_at
-from .walk import ANY_DISTANCE, enlarged, is_within
+from .walk import ANY_DISTANCE, is_within
 
 REFUSED = -2
 
@@ -104,36 +104,3 @@ def follow(record, tokens, states):
 @kernel("boolean(int64)", nogil=False)
 def is_accepting(record):
     return accepts(descriptor_of(record), state_of(record))
-
-
-@kernel("uint8[::1](int64, uint8[::1], uint8[::1], int64)", nogil=False)
-def forced_bytes(record, reached, passed, limit):
-    """The bytes that every continuation shares, ``limit`` at most: uint8. Ends where the answer may stop.
-
-    ``reached`` uint8[N], ``passed`` uint8[edges]: the states and edges that count (see ``walk.spelled``); all of them
-    where these are empty.
-    """
-    d = descriptor_of(record)
-    state = state_of(record)
-    labels, links, targets = labels_of(d), links_of(d), targets_of(d)
-    out = np.empty(64, np.uint8)
-    count = 0
-    while count < limit:
-        if accepts(d, state) and (len(reached) == 0 or reached[state] != 0):
-            break
-        only = np.int64(-1)
-        edge, stop = np.int64(first_edge(links, targets, state)), last_edge(links, targets, state)
-        while edge < stop:
-            if len(passed) == 0 or passed[edge] != 0:
-                if only >= 0:
-                    return out[:count].copy()
-                only = edge
-            edge = np.int64(next_edge(links, targets, edge))
-        if only < 0:
-            break
-        if count == len(out):
-            out = enlarged(out, count)
-        out[count] = labels[only]
-        count += 1
-        state = np.int64(edge_target(targets, only))
-    return out[:count].copy()

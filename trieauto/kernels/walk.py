@@ -221,51 +221,43 @@ def all_tokens(
     return counts, tokens[:position].copy()
 
 
-@kernel(f"Tuple((uint8[::1], uint8[::1]))({AUTOMATON}, {DISTANCES}, {TOKEN_TRIE}, int64, int64, int64)")
+@kernel(f"uint8[::1]({AUTOMATON}, {DISTANCES}, {TOKEN_TRIE}, int64, int64, int64)")
 def spelled(labels, links, targets, distances, nodes, siblings, token_ids, max_token_length, start, num_states):
-    """What the sequences of legal tokens from ``start`` on reach and pass.
-
-    Returns reached uint8[N], the states at which some token ends, and passed uint8[edges], the edges that lie on the
-    way of some legal token.
-    """
+    """The states at which some token of the sequences of legal tokens from ``start`` on ends: uint8[N]."""
     reached = np.zeros(num_states, np.uint8)
-    passed = np.zeros(len(labels), np.uint8)
     waiting = np.empty(num_states, np.int32)
     waiting[0] = start
     reached[start] = 1
     num_waiting = 1
-    stack = np.empty((max_token_length + 1, 4), np.int32)  # the edge taken, the next one, where they end, the slot
+    stack = np.empty((max_token_length + 1, 3), np.int32)  # the next edge, where they end, the slot
     while num_waiting > 0:
         num_waiting -= 1
         depth = 0
-        stack[0, 1] = first_edge(links, targets, waiting[num_waiting])
-        stack[0, 2] = last_edge(links, targets, waiting[num_waiting])
-        stack[0, 3] = 0
+        stack[0, 0] = first_edge(links, targets, waiting[num_waiting])
+        stack[0, 1] = last_edge(links, targets, waiting[num_waiting])
+        stack[0, 2] = 0
         while depth >= 0:
-            edge = stack[depth, 1]
-            if edge >= stack[depth, 2]:
+            edge = stack[depth, 0]
+            if edge >= stack[depth, 1]:
                 depth -= 1
                 continue
-            stack[depth, 0] = edge
-            stack[depth, 1] = next_edge(links, targets, edge)
-            parent = stack[depth, 3]
+            stack[depth, 0] = next_edge(links, targets, edge)
+            parent = stack[depth, 2]
             slot = nodes[parent, BASE] + labels[edge]
             if nodes[slot, CHECK] != parent:
                 continue
             target = edge_target(targets, edge)
-            if nodes[slot, LAST] > nodes[slot, FIRST] and is_within(distances, ANY_DISTANCE, target):
-                for k in range(depth + 1):
-                    passed[stack[k, 0]] = 1
-                if not reached[target]:
-                    reached[target] = 1
-                    waiting[num_waiting] = target
-                    num_waiting += 1
+            is_token = nodes[slot, LAST] > nodes[slot, FIRST] and is_within(distances, ANY_DISTANCE, target)
+            if is_token and not reached[target]:
+                reached[target] = 1
+                waiting[num_waiting] = target
+                num_waiting += 1
             if nodes[slot, BASE] != 0:
                 depth += 1
-                stack[depth, 1] = first_edge(links, targets, target)
-                stack[depth, 2] = last_edge(links, targets, target)
-                stack[depth, 3] = slot
-    return reached, passed
+                stack[depth, 0] = first_edge(links, targets, target)
+                stack[depth, 1] = last_edge(links, targets, target)
+                stack[depth, 2] = slot
+    return reached
 
 
 @kernel("uint8[::1](uint8[::1], int64)")
