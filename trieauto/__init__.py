@@ -17,6 +17,7 @@ from .errors import (
     UnsupportedError,
     VocabularyError,
 )
+from .fixed_format import fixed_format
 from .matcher import Matcher, fill_next_token_bitmasks
 from .token_automaton import TokenAutomaton, token_automaton
 from .vocabulary import Vocabulary
@@ -41,6 +42,7 @@ __all__ = [
     "choices",
     "compile",
     "fill_next_token_bitmasks",
+    "fixed_format",
     "literal",
     "token_automaton",
 ]
