@@ -19,6 +19,7 @@ from .errors import (
 )
 from .fixed_format import fixed_format
 from .matcher import Matcher, fill_next_token_bitmasks
+from .regex import regex
 from .token_automaton import TokenAutomaton, token_automaton
 from .vocabulary import Vocabulary
 
@@ -44,5 +45,6 @@ __all__ = [
     "fill_next_token_bitmasks",
     "fixed_format",
     "literal",
+    "regex",
     "token_automaton",
 ]

@@ -17,8 +17,10 @@ from .kernels.jit import warm_up
 from .kernels.walk import UNREACHABLE
 
 MAX_STATES = 20_000_000  # of the parts together; some gigabytes
-ROOM = 4  # how many times as many states as the parts have the result may have at first
-MOST_ROOM = 64
+# How many states the result may have, by those of the parts. Memory that is not used costs nothing, and more are a sign
+# of a language that doubles with each repetition.
+GROWTH = 8
+ROOM = 30_000
 
 
 class Part(NamedTuple):
@@ -63,6 +65,16 @@ class Nfa:
         """Add an edge."""
         self._few_edges.append((source, byte, target))
 
+    def add_edges(
+        self, sources: npt.NDArray[np.int32], labels: npt.NDArray[np.uint8], targets: npt.NDArray[np.int32]
+    ) -> None:
+        """Add many edges: those of a state by ascending byte, and together."""
+        self._edges.append((sources, labels, targets))
+
+    def add_jumps(self, sources: npt.NDArray[np.int32], targets: npt.NDArray[np.int32]) -> None:
+        """Add many jumps."""
+        self._jumps.append(np.stack([sources, targets], axis=1).astype(np.int32))
+
     def jump(self, source: int, target: int) -> None:
         """Let ``source`` go on as ``target``, without a byte."""
         self._few_jumps.append((source, target))
@@ -96,9 +108,9 @@ class Nfa:
         sources, labels, targets = edges_of(automaton)
         first = self.states(automaton.num_states + 2)
         end = first + automaton.num_states + 1
-        self._edges.append((sources + np.int32(first), labels, targets + np.int32(first)))
+        self.add_edges(sources + np.int32(first), labels, targets + np.int32(first))
         accepting = np.flatnonzero(automaton.accepting).astype(np.int32) + np.int32(first)
-        self._jumps.append(np.stack([accepting, np.full(len(accepting), end, np.int32)], axis=1))
+        self.add_jumps(accepting, np.full(len(accepting), end, np.int32))
         self.jump(end - 1, first + automaton.start)
         return Part(end - 1, end)
 
@@ -163,20 +175,17 @@ class Nfa:
         jump_links, _, jump_targets = by_source(self.num_states, froms, np.zeros(len(froms), np.uint8), tos)
         accepting = np.zeros(self.num_states, np.uint8)
         accepting[part.end] = 1
-        room = ROOM
-        while True:
-            result = determinise(
-                links, labels, targets, jump_links, jump_targets, accepting, part.start,
-                room * self.num_states + 1024, 4 * room * self.num_states + 4096, room * len(labels) + 4096,
-            )  # fmt: skip
-            if len(result[0]) > 0:
-                return _trimmed(*result)
-            room *= 4
-            if room > MOST_ROOM and room * self.num_states > 1_000_000:
-                raise UnsupportedError(
-                    "this takes too many states to be certain where a string leads: parts that can begin in the same "
-                    "way are repeated many times"
-                )
+        states = GROWTH * self.num_states + ROOM
+        result = determinise(
+            links, labels, targets, jump_links, jump_targets, accepting, part.start,
+            states, 4 * states + 32 * ROOM, GROWTH * len(labels) + 64 * ROOM,
+        )  # fmt: skip
+        if len(result[0]) == 0:
+            raise UnsupportedError(
+                f"this takes more than {states:,} states to be certain where a string leads: what can begin in the "
+                "same way is repeated many times"
+            )
+        return _trimmed(*result)
 
 
 def edges_of(automaton: Automaton) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
