@@ -118,6 +118,9 @@ def test_literals() -> None:
     assert literal("é").accepts(b"\xc3\xa9")
     assert literal(b"\xff").accepts(b"\xff")
     assert literal("").accepts("")
+    assert literal("").is_finite
+    assert (literal("") + literal("")).is_finite
+    assert not literal("a").repeat().is_finite
     assert not literal("").accepts("a")
     for wrong in (5, None, ["a"], "\ud800"):
         with pytest.raises(TrieautoError, match="literal"):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
-
 import numpy as np
 
 from .automaton import Automaton
 from .errors import TrieautoError, UnsupportedError, shorten
 from .kernels.equality import alike
-from .nfa import Nfa, edges_of
+from .nfa import MAX_STATES, Nfa, edges_of
+from .packing import as_integer
 
 _ROUNDS = 64  # of looking for equal states; longer strings of states are rarely equal
 
@@ -48,7 +47,7 @@ def repeated(automaton: Automaton, least: int, most: int | None) -> Automaton:
     if most is not None and most < least:
         raise TrieautoError(f"a repetition of at least {least} and at most {most} is impossible")
     copies = least + 1 if most is None else most
-    if copies * automaton.num_states > 2**31:
+    if copies * automaton.num_states > MAX_STATES:  # before they are made one by one
         raise UnsupportedError(f"{copies:,} times {automaton.num_states:,} states are too many")
     nfa = Nfa()
     return nfa.automaton(nfa.repeat(lambda: nfa.embed(automaton), least, most))
@@ -86,10 +85,7 @@ def _bytes_of(text: str | bytes) -> bytes:
 
 
 def _bound(name: str, value: int) -> int:
-    try:
-        number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
-    except TypeError:
-        number = None
+    number = as_integer(value)
     if number is None or number < 0:
         raise TrieautoError(f"{name} must be a number from 0 on, not {shorten(value)}")
     return number

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-
 import numpy as np
 import numpy.typing as npt
 
@@ -13,6 +11,7 @@ from .kernels.descriptor import NO_BUDGET
 from .kernels.distances import distances_of_automaton, distances_of_set
 from .kernels.graph import edges_to_any, reversed_edges
 from .kernels.walk import UNREACHABLE
+from .packing import as_integer
 from .token_automaton import TokenAutomaton
 from .vocabulary import Vocabulary
 
@@ -64,10 +63,7 @@ def checked_budget(max_tokens: int | None) -> int:
     """
     if max_tokens is None:
         return NO_BUDGET
-    try:
-        budget = None if isinstance(max_tokens, (bool, np.bool_)) else operator.index(max_tokens)
-    except TypeError:
-        budget = None
+    budget = as_integer(max_tokens)
     if budget is None:
         raise TrieautoError(f"a budget must be an integer number of tokens, or None, not {shorten(max_tokens)}")
     if budget < 0:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable
 from itertools import chain
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from .errors import EmptyConstraintError, TrieautoError, shorten
 from .kernels.graph import edges_to_any, reversed_edges
 from .kernels.jit import warm_up
 from .kernels.walk import UNREACHABLE
+from .packing import as_integer
 
 MAX_STATES = 2**31 - 2  # states are int32
 _LABEL_BITS = 24
@@ -103,10 +103,7 @@ def byte_automaton(
 
 
 def _integer(name: str, value: object) -> int:
-    try:
-        number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = None
+    number = as_integer(value)
     if number is None:
         raise TrieautoError(f"{name} must be an integer, not {shorten(value)}")
     return number

@@ -18,6 +18,7 @@ from .kernels.descriptor import NO_BUDGET, RECORD_WORDS, TERMINATED, get_remaini
 from .kernels.filling import DOES_NOT_FIT, DONE, allowed_tokens, fill_row, fill_rows, has_continuation
 from .kernels.forcing import forced_bytes, forced_bytes_in_tokens
 from .kernels.moving import REFUSED, accept, follow, is_accepting
+from .packing import as_integer
 
 _CHUNK = 1024
 _free_records: list[int] = []
@@ -357,10 +358,7 @@ def _checked_rows(indices: object, count: int) -> npt.NDArray[np.int64]:
 
 
 def _integer(number: object, what: str) -> int:
-    try:
-        checked = None if isinstance(number, (bool, np.bool_)) else operator.index(number)  # type: ignore[arg-type]
-    except TypeError:
-        checked = None
+    checked = as_integer(number)
     if checked is None:
         raise TrieautoError(f"{what} must be an integer, not {shorten(number)}")
     return checked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -79,6 +80,16 @@ def _pack_mixed(values: Sequence[str | bytes]) -> PackedStrings:
                 f"value {position} is {shorten(value)}, of type {type(value).__name__}: values must be str or bytes"
             )
     return _pack_bytes(encoded)
+
+
+def as_integer(value: object) -> int | None:
+    """The integer that a value is, or None for anything else, a bool included."""
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
 
 
 def as_bytes(value: str | bytes) -> bytes:

@@ -13,12 +13,13 @@ def reversed_edges(links, targets):
     """The same edges seen from where they lead: links int32[N + 1] and sources int32[E]. O(N + E)."""
     num_states = len(links) - 1
     reversed_links = np.zeros(num_states + 1, np.int32)
-    for edge in range(len(targets)):
+    num_edges = links[num_states]  # not all of targets: an automaton without edges has one that none uses
+    for edge in range(num_edges):
         reversed_links[targets[edge] + 1] += 1
     for state in range(num_states):
         reversed_links[state + 1] += reversed_links[state]
     places = reversed_links[:num_states].copy()
-    sources = np.empty(len(targets), np.int32)
+    sources = np.empty(num_edges, np.int32)
     for state in range(num_states):
         for edge in range(links[state], links[state + 1]):
             sources[places[targets[edge]]] = state
@@ -57,7 +58,7 @@ def has_cycle(links, targets):
     """Whether some way leads from a state back to it. O(N + E): takes away states without a way in, over and over."""
     num_states = len(links) - 1
     ways_in = np.zeros(num_states, np.int32)
-    for edge in range(len(targets)):
+    for edge in range(links[num_states]):
         ways_in[targets[edge]] += 1
     queue = np.empty(num_states, np.int32)
     filled = 0
