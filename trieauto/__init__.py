@@ -1,4 +1,4 @@
-"""Constrained decoding over large finite sets: exact token masks, whatever the size of the set."""
+"""Constrained decoding over large finite sets, and the languages around them: exact token masks, within a budget."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from .errors import (
     VocabularyError,
 )
 from .fixed_format import fixed_format
+from .grammars import from_grammar
+from .json_schema import json_schema
 from .matcher import Matcher, fill_next_token_bitmasks
 from .regex import regex
 from .token_automaton import TokenAutomaton, token_automaton
@@ -44,6 +46,8 @@ __all__ = [
     "compile",
     "fill_next_token_bitmasks",
     "fixed_format",
+    "from_grammar",
+    "json_schema",
     "literal",
     "regex",
     "token_automaton",

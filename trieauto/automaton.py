@@ -67,6 +67,7 @@ class Automaton:
         accepting: uint8[N], 1 where the string may end.
         start: the state before the first byte.
         values: the set's values, if this is a set; they begin at state 0.
+        engine: what was chosen for a grammar and why, for people; "" if nothing was to choose.
     """
 
     labels: npt.NDArray[np.uint8]
@@ -75,6 +76,7 @@ class Automaton:
     accepting: npt.NDArray[np.uint8]
     start: int
     values: SortedValues | None = None
+    engine: str = ""
 
     @property
     def num_states(self) -> int:
@@ -178,7 +180,9 @@ def with_prefix_space(automaton: Automaton, prefix_space: PrefixSpace) -> Automa
     targets = np.concatenate([by_parent, np.array([t for _, t in own_edges], np.int32)])
     accepts_empty = automaton.accepting[0] if prefix_space == "optional" else np.uint8(0)
     accepting = np.append(automaton.accepting, accepts_empty).astype(np.uint8)
-    return Automaton(labels, np.cumsum(degrees, dtype=np.int32), targets, accepting, num_states, values)
+    return Automaton(
+        labels, np.cumsum(degrees, dtype=np.int32), targets, accepting, num_states, values, automaton.engine
+    )
 
 
 def _children(automaton: Automaton, state: int) -> list[int]:
@@ -205,4 +209,4 @@ def _with_spaced_values(automaton: Automaton, values: SortedValues) -> Automaton
     order, shared = sort_packed(packed)
     labels, subtree_ends, accepting, terminals = build_trie(packed.data, packed.offsets, order, shared)
     both = SortedValues(values.given, values.order[order % len(plain)], terminals, subtree_ends)
-    return Automaton(labels, subtree_ends, automaton.targets, accepting, 0, both)
+    return Automaton(labels, subtree_ends, automaton.targets, accepting, 0, both, automaton.engine)

@@ -385,7 +385,9 @@ class Constraint(Frozen):
                 "dead_ends": automaton.num_dead_ends,
             }
         else:
+            kind_of_language = "automaton" if automaton.values is None else "trie"
             of_kind = {
+                "engine": automaton.engine or kind_of_language,
                 "values": None if automaton.values is None else len(automaton.values),
                 "prefix_space": self.prefix_space,
                 "stored_mask_entries": 0 if self._masks is None else len(self._masks[1]),

@@ -1,0 +1,108 @@
+"""JSON schemas as automata: JSON text that is valid, spelled in one way or in few."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from ..automaton import Automaton
+from ..errors import EmptyConstraintError, TrieautoError, UnsupportedError, shorten
+from .building import Builder, Options
+from .checking import check_by_metaschema, check_keywords, dialect_of, parsed
+from .enums import is_set, pointer_of_values, values_automaton, values_of
+from .escaping import Escapes
+
+__all__ = ["json_schema"]
+
+
+def json_schema(
+    schema: Mapping[str, Any] | bool | str,
+    *,
+    whitespace: int = 0,
+    escapes: Escapes = "canonical",
+    max_depth: int | None = None,
+    max_digits: int | None = None,
+    formats: Literal["exact", "annotation"] = "exact",
+    check: bool = False,
+) -> Automaton:
+    """The automaton of the JSON texts that are valid for a schema (drafts 2020-12, 2019-09, 7 and 6).
+
+    Whatever it lets through is valid. Of the texts of one value it lets through those that the options name, by default
+    only the compact one that ``json.dumps(value, ensure_ascii=False, separators=(",", ":"))`` writes. An ``enum`` is a
+    trie, however large.
+
+    What is valid by the schema and yet not generated:
+
+    - Properties come in the order in which they are declared; those that are required but not declared follow, then
+      others. Where ``properties`` are declared, there are no others unless ``additionalProperties`` says so. (An object
+      without any declared has names of all kinds, and so needs ``max_depth``.)
+    - Integers have no fraction and no exponent, and there is no -0. Numbers with bounds have no exponent, and -0.0 only
+      if there are numbers below zero. Values of ``enum`` and ``const`` are written as the schema has them.
+    - Texts with surrogates that are no pair.
+
+    ``pattern`` is searched for, in the syntax of Python's ``re`` (see ``regex``). As the standard has it, ``\\d``,
+    ``\\w`` and ``\\s`` are ASCII, unless there is a complement in the pattern (``[^``, ``\\D`` and such). Of formats
+    there are date (days of the calendar), time, date-time, duration (RFC 3339; capitals, no leap seconds), email (no
+    quoted names, no addresses in brackets), ipv4, ipv6, uuid. Annotations change nothing; neither do keywords that
+    begin with x-.
+
+    Args:
+        schema: an object, true, false, or the text of one. Nothing is fetched for ``$ref``.
+        whitespace: up to so many spaces or line breaks may stand after each comma, colon and opening bracket and before
+            each closing one. None by default.
+        escapes: characters in strings as ``json.dumps`` writes them, or in any form that JSON has for them.
+        max_depth: how many levels a ``$ref`` may be inside itself (1: not at all), and how many levels of arrays and
+            objects a value may have of which the schema says nothing. The automaton grows exponentially with it. None:
+            neither is allowed.
+        max_digits: the most digits of an integer, and of each part of a number (before the point, after it, in the
+            exponent); None: any number.
+        formats: "annotation" ignores ``format``, which is JSON Schema's own default.
+        check: check the whole schema against its metaschema first (package jsonschema; a millisecond or more). Without
+            it what is used of the schema is checked while it is read, but not annotations and definitions that nothing
+            refers to.
+
+    Returns:
+        A deterministic automaton; for nothing but a set, its trie.
+
+    Raises:
+        UnsupportedError: what would change the language and is not supported; it names it and the JSON pointer.
+            Among others: ``not``, ``if``, ``contains``, ``patternProperties``, ``dependentRequired``; ``oneOf`` whose
+            alternatives cannot be shown to be disjoint; ``uniqueItems``; ``multipleOf`` for numbers; recursion without
+            ``max_depth``: without a bound it is no regular language.
+        EmptyConstraintError: no value is valid.
+        TrieautoError: not a schema, with the JSON pointer; not an option.
+    """
+    options = _options(whitespace, escapes, max_depth, max_digits, formats)
+    root = parsed(schema)
+    dialect = dialect_of(root)
+    if check:
+        check_by_metaschema(root)
+    if is_set(root) and whitespace == 0 and escapes == "canonical":
+        assert isinstance(root, Mapping)
+        check_keywords(root, "#", is_root=True)
+        values = values_of(root)
+        if not values:
+            raise EmptyConstraintError("the schema allows no value at all")
+        return values_automaton(values, pointer_of_values(root, "#"))
+    try:
+        return Builder(root, options, dialect).automaton()
+    except RecursionError:
+        raise UnsupportedError("the schema is nested too deeply") from None
+
+
+def _options(whitespace: object, escapes: Any, max_depth: object, max_digits: object, formats: Any) -> Options:
+    for name, value, least, may_be_none in (
+        ("whitespace", whitespace, 0, False),
+        ("max_depth", max_depth, 1, True),
+        ("max_digits", max_digits, 1, True),
+    ):
+        is_integer = isinstance(value, int) and not isinstance(value, bool)
+        if not (value is None and may_be_none) and not (is_integer and value >= least):  # type: ignore[operator]
+            raise TrieautoError(f"{name} must be an integer from {least} on, not {shorten(value)}")
+    for name, value, allowed in (
+        ("escapes", escapes, ("canonical", "any")),
+        ("formats", formats, ("exact", "annotation")),
+    ):
+        if value not in allowed:
+            raise TrieautoError(f"{name} is {value!r}; it must be one of {', '.join(map(repr, allowed))}")
+    return Options(escapes, whitespace, max_depth, max_digits, formats)  # type: ignore[arg-type]
