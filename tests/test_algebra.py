@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trieauto
+from trieauto import nfa
 from trieauto.algebra import literal, minimised
 from trieauto.errors import TrieautoError
 
@@ -18,6 +20,13 @@ from .automata import quoted
 
 Language = tuple[trieauto.Automaton, str]
 """An automaton and the pattern of the same language."""
+
+
+@pytest.fixture(autouse=True, scope="module", params=[nfa.LARGE, 1], ids=["large tries alone", "all tries"])
+def least_states_of_tries_laid_out_as_they_are(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Everything holds whichever way a set is embedded."""
+    with mock.patch.object(nfa, "LARGE", request.param):
+        yield
 
 
 def _set(values: list[str]) -> Language:
@@ -102,6 +111,11 @@ def test_minimised_has_no_two_equal_states(language: Language) -> None:
         changed = bool(more)
         different |= more
     assert len(different) == count * (count - 1)
+
+
+def test_states_that_lead_to_equal_states_by_other_bytes_are_equal() -> None:
+    anything = (trieauto.choices(["aa"]) | trieauto.choices(["a", "b"]).repeat()) + literal("")
+    assert minimised(anything).num_states == 1
 
 
 def test_a_large_set_in_a_structure_costs_its_nodes() -> None:

@@ -11,16 +11,20 @@ import numpy.typing as npt
 
 from .automaton import Automaton
 from .errors import EmptyConstraintError, UnsupportedError
+from .kernels.assembly import assembled, shifted
 from .kernels.determinise import determinise
-from .kernels.graph import by_source, edges_to_any, reversed_edges
 from .kernels.jit import warm_up
-from .kernels.walk import UNREACHABLE
+from .kernels.trie import parents_of_trie
 
 MAX_STATES = 20_000_000  # of the parts together; some gigabytes
-# How many states the result may have, by those of the parts. Memory that is not used costs nothing, and more are a sign
-# of a language that doubles with each repetition.
-GROWTH = 8
-ROOM = 30_000
+# How many states and edges the result may have, by those of the parts, and some more. Where it takes more than the
+# first, there is a second attempt; still more are a sign of a language that doubles with each repetition.
+GROWTH = (2, 8)
+ROOM = (1_000, 30_000)
+LARGE = 256  # states of a trie that is laid out as it is
+
+_Edges = tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8], npt.NDArray[np.int32]]
+_NO_EDGES = np.zeros(0, np.int32), np.zeros(0, np.uint8), np.zeros(0, np.int32)
 
 
 class Part(NamedTuple):
@@ -41,11 +45,15 @@ class Nfa:
 
     def __init__(self) -> None:
         warm_up()
-        self.num_states = 0
-        self._edges: list[tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8], npt.NDArray[np.int32]]] = []
-        self._few_edges: list[tuple[int, int, int]] = []
-        self._jumps: list[npt.NDArray[np.int32]] = []
-        self._few_jumps: list[tuple[int, int]] = []
+        self.num_states = 0  # but those of large tries, which follow them
+        self._num_nodes = 0  # of large tries
+        self._edges: list[_Edges] = []
+        self._few_edges: list[int] = []  # source, byte, target; the next one
+        self._strings: list[tuple[int, bytes]] = []  # from a state on, each byte to the next one
+        self._classes: list[tuple[int, bytes]] = []  # from a state, each byte to the next one
+        self._jumps: list[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]] = []
+        self._few_jumps: list[int] = []  # source, target; the next one
+        self._tries: list[tuple[Automaton, int, int]] = []  # between two states
 
     # States and edges
 
@@ -57,13 +65,13 @@ class Nfa:
         """
         first = self.num_states
         self.num_states += count
-        if self.num_states > MAX_STATES:
+        if self.num_states + self._num_nodes > MAX_STATES:
             raise UnsupportedError(f"this takes more than {MAX_STATES:,} states: repeat less, or less deeply")
         return first
 
     def edge(self, source: int, byte: int, target: int) -> None:
         """Add an edge."""
-        self._few_edges.append((source, byte, target))
+        self._few_edges += (source, byte, target)
 
     def add_edges(
         self, sources: npt.NDArray[np.int32], labels: npt.NDArray[np.uint8], targets: npt.NDArray[np.int32]
@@ -73,11 +81,11 @@ class Nfa:
 
     def add_jumps(self, sources: npt.NDArray[np.int32], targets: npt.NDArray[np.int32]) -> None:
         """Add many jumps."""
-        self._jumps.append(np.stack([sources, targets], axis=1).astype(np.int32))
+        self._jumps.append((sources.astype(np.int32), targets.astype(np.int32)))
 
     def jump(self, source: int, target: int) -> None:
         """Let ``source`` go on as ``target``, without a byte."""
-        self._few_jumps.append((source, target))
+        self._few_jumps += (source, target)
 
     # Parts
 
@@ -92,27 +100,34 @@ class Nfa:
         if not data:
             return self.nothing()
         start = self.states(len(data) + 1)
-        for place, byte in enumerate(data):
-            self.edge(start + place, byte, start + place + 1)
+        self._strings.append((start, data))
         return Part(start, start + len(data))
 
     def any_byte(self, allowed: Iterable[int]) -> Part:
         """One byte of several."""
         start = self.states(2)
-        for byte in allowed:
-            self.edge(start, byte, start + 1)
+        self._classes.append((start, bytes(sorted(set(allowed)))))
         return Part(start, start + 1)
 
     def embed(self, automaton: Automaton) -> Part:
-        """The language of an automaton. O(its edges), in a few array operations: a large set costs little."""
-        sources, labels, targets = edges_of(automaton)
+        """The language of an automaton. O(its edges); the trie of a large set is only noted, to be laid out."""
+        if automaton.is_trie and automaton.num_states >= LARGE:
+            self._num_nodes += automaton.num_states
+            begin = self.states(2)
+            self._tries.append((automaton, begin, begin + 1))
+            return Part(begin, begin + 1)
+        if automaton.is_trie:
+            sources, labels, targets = edges_of(automaton)
+            links = np.searchsorted(sources, np.arange(automaton.num_states + 1)).astype(np.int32)
+        else:
+            links, labels, targets = automaton.links, automaton.labels, automaton.targets
         first = self.states(automaton.num_states + 2)
-        end = first + automaton.num_states + 1
-        self.add_edges(sources + np.int32(first), labels, targets + np.int32(first))
-        accepting = np.flatnonzero(automaton.accepting).astype(np.int32) + np.int32(first)
-        self.add_jumps(accepting, np.full(len(accepting), end, np.int32))
-        self.jump(end - 1, first + automaton.start)
-        return Part(end - 1, end)
+        begin, end = first + automaton.num_states, first + automaton.num_states + 1
+        sources, targets, accepting = shifted(links, targets, automaton.accepting, first)
+        self._edges.append((sources, labels[: len(sources)], targets))
+        self._jumps.append((accepting, np.full(len(accepting), end, np.int32)))
+        self.jump(begin, first + automaton.start)
+        return Part(begin, end)
 
     def sequence(self, parts: Sequence[Part]) -> Part:
         """One after the other."""
@@ -164,28 +179,76 @@ class Nfa:
             EmptyConstraintError: the part has no string at all.
             UnsupportedError: it takes very many states to be certain where a string leads (as in ``.*a.{30}``).
         """
-        few = np.array(self._few_edges, np.int32).reshape(-1, 3)
-        few = few[np.argsort(few[:, 1], kind="stable")]  # by label; those of an embedded automaton are in order
-        chunks = [*self._edges, (few[:, 0], few[:, 1].astype(np.uint8), few[:, 2])]
-        links, labels, targets = by_source(
-            self.num_states, *(np.concatenate(column) for column in zip(*chunks, strict=True))
+        trie_begins = np.zeros(len(self._tries) + 1, np.int32)
+        np.cumsum([trie.num_states for trie, _, _ in self._tries], out=trie_begins[1:])
+        entries = np.array([entry for _, entry, _ in self._tries], np.int32)
+        exits = np.array([exit for _, _, exit in self._tries], np.int32)
+        roots = trie_begins[:-1] + np.int32(self.num_states)
+        links, labels, targets, jump_links, jump_targets, is_possible = assembled(
+            self.num_states, *self._all_edges(), *self._all_jumps(), entries, exits, roots, part.start, part.end
         )
-        jumps = np.concatenate([*self._jumps, np.array(self._few_jumps, np.int32).reshape(-1, 2)])
-        froms, tos = np.ascontiguousarray(jumps.T)
-        jump_links, _, jump_targets = by_source(self.num_states, froms, np.zeros(len(froms), np.uint8), tos)
-        accepting = np.zeros(self.num_states, np.uint8)
-        accepting[part.end] = 1
-        states = GROWTH * self.num_states + ROOM
-        result = determinise(
-            links, labels, targets, jump_links, jump_targets, accepting, part.start,
-            states, 4 * states + 32 * ROOM, GROWTH * len(labels) + 64 * ROOM,
-        )  # fmt: skip
-        if len(result[0]) == 0:
+        if not is_possible:
+            raise EmptyConstraintError("no string is allowed at all: nothing could ever be generated")
+        nodes = self._all_nodes(trie_begins)
+        for growth, room in zip(GROWTH, ROOM, strict=True):
+            states = growth * self.num_states + self._num_nodes + room
+            result = determinise(
+                links, labels, targets, jump_links, jump_targets, part.start, part.end, trie_begins, *nodes, exits,
+                states, 4 * states + 32 * room, growth * len(labels) + 2 * self._num_nodes + 64 * room,
+            )  # fmt: skip
+            if len(result[0]) > 0:
+                break
+        else:
             raise UnsupportedError(
                 f"this takes more than {states:,} states to be certain where a string leads: what can begin in the "
                 "same way is repeated many times"
             )
-        return _trimmed(*result)
+        links, labels, targets, accepting = result
+        if len(targets) == 0:
+            targets = np.zeros(1, np.int32)  # empty would mean a trie
+        return Automaton(labels, links, targets, accepting, 0)
+
+    def _all_edges(self) -> _Edges:
+        """In the order of their labels where they have one source."""
+        chunks = [*self._edges]
+        if self._few_edges:
+            few = np.array(self._few_edges, np.int32).reshape(-1, 3)
+            few = few[np.argsort(few[:, 1], kind="stable")]
+            chunks.append((few[:, 0], few[:, 1].astype(np.uint8), few[:, 2]))
+        for lists, is_string in ((self._strings, True), (self._classes, False)):
+            if not lists:
+                continue
+            begins = np.array([begin for begin, _ in lists], np.int32)
+            sizes = np.array([len(data) for _, data in lists])
+            labels = np.frombuffer(b"".join([data for _, data in lists]), np.uint8)
+            if is_string:
+                begins -= (np.cumsum(sizes) - sizes).astype(np.int32)
+            sources = np.repeat(begins, sizes)
+            if is_string:
+                sources += np.arange(len(labels), dtype=np.int32)
+            chunks.append((sources, labels, sources + np.int32(1)))
+        sources, labels, targets = (np.concatenate(column) for column in zip(_NO_EDGES, *chunks, strict=True))
+        return sources, labels, targets
+
+    def _all_nodes(
+        self, begins: npt.NDArray[np.int32]
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+        """Of the large tries, one behind the other: labels, one past the last node below, accepting."""
+        if len(self._tries) == 1:  # most often; not copied
+            trie = self._tries[0][0]
+            return trie.labels, trie.links, trie.accepting
+        tries = [trie for trie, _, _ in self._tries]
+        return (
+            np.concatenate([_NO_EDGES[1], *(trie.labels for trie in tries)]),
+            np.concatenate([_NO_EDGES[0], *(trie.links + begin for trie, begin in zip(tries, begins, strict=False))]),
+            np.concatenate([_NO_EDGES[1], *(trie.accepting for trie in tries)]),
+        )
+
+    def _all_jumps(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        few = np.array(self._few_jumps, np.int32).reshape(-1, 2).T
+        sources = np.concatenate([few[0], *(froms for froms, _ in self._jumps)])
+        targets = np.concatenate([few[1], *(tos for _, tos in self._jumps)])
+        return sources, targets
 
 
 def edges_of(automaton: Automaton) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
@@ -193,29 +256,6 @@ def edges_of(automaton: Automaton) -> tuple[npt.NDArray[np.int32], npt.NDArray[n
     if not automaton.is_trie:
         sources = np.repeat(np.arange(automaton.num_states, dtype=np.int32), np.diff(automaton.links))
         return sources, automaton.labels, automaton.targets[: len(sources)]
-    from .kernels.trie import parents_of_trie
-
     parents = parents_of_trie(automaton.links)
     order = np.argsort(parents, kind="stable").astype(np.int32)
     return parents[order], automaton.labels[1:][order], order + np.int32(1)
-
-
-def _trimmed(
-    links: npt.NDArray[np.int32],
-    labels: npt.NDArray[np.uint8],
-    targets: npt.NDArray[np.int32],
-    accepting: npt.NDArray[np.uint8],
-) -> Automaton:
-    """Without states from which the end cannot be reached; every state can be reached from the start, state 0."""
-    is_live = edges_to_any(*reversed_edges(links, targets), accepting) != UNREACHABLE
-    if len(is_live) == 0 or not is_live[0]:
-        raise EmptyConstraintError("no string is allowed at all: nothing could ever be generated")
-    if not is_live.all():
-        sources = np.repeat(np.arange(len(is_live)), np.diff(links))
-        keep = is_live[sources] & is_live[targets]
-        number = (np.cumsum(is_live) - 1).astype(np.int32)
-        links = np.searchsorted(sources[keep], np.append(np.flatnonzero(is_live), len(is_live))).astype(np.int32)
-        labels, targets, accepting = labels[keep], number[targets[keep]], accepting[is_live]
-    if len(targets) == 0:
-        targets = np.zeros(1, np.int32)  # empty would mean a trie
-    return Automaton(labels, links, targets, accepting, 0)

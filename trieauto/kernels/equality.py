@@ -31,6 +31,18 @@ def _runs(labels, links, targets):
     return run_links, firsts[:count].copy(), lasts[:count].copy(), run_targets[:count].copy()
 
 
+@helper
+def _joined_run(run, end, firsts, lasts, run_targets, classes):
+    """The last byte of a run and of those right after it that lead to the same class, and the next run."""
+    last = lasts[run]
+    target_class = classes[run_targets[run]]
+    run += 1
+    while run < end and firsts[run] == last + 1 and classes[run_targets[run]] == target_class:
+        last = lasts[run]
+        run += 1
+    return last, run
+
+
 @kernel(f"Tuple((int32[::1], boolean))({AUTOMATON}, int32[::1], int64)")
 def alike(labels, links, targets, kinds, rounds):
     """For each state the first one like it: int32[N]; and whether that would be the same after any more rounds.
@@ -55,10 +67,11 @@ def alike(labels, links, targets, kinds, rounds):
             value = np.uint64(before[state]) * np.uint64(0x9E3779B97F4A7C15)
             begin, end = run_links[state], run_links[state + 1]
             if turn > 0:  # the first turn only tells kinds apart
-                for run in range(begin, end):
-                    item = (np.uint64(before[run_targets[run]]) << np.uint64(16)) | (
-                        np.uint64(firsts[run]) << np.uint64(8) | np.uint64(lasts[run])
-                    )
+                run = np.int64(begin)
+                while run < end:
+                    item = np.uint64(before[run_targets[run]]) << np.uint64(16) | np.uint64(firsts[run]) << np.uint64(8)
+                    last, run = _joined_run(run, end, firsts, lasts, run_targets, before)
+                    item |= np.uint64(last)
                     value = (value ^ item) * np.uint64(0x9E3779B97F4A7C15)
                     value ^= value >> np.uint64(31)
             place = np.int64(value >> np.uint64(20)) & (capacity - 1)
@@ -71,17 +84,14 @@ def alike(labels, links, targets, kinds, rounds):
                     break
                 same = before[other] == before[state]
                 if same and turn > 0:
-                    other_begin = run_links[other]
-                    same = run_links[other + 1] - other_begin == end - begin
-                    k = 0
-                    while same and k < end - begin:
-                        one, two = begin + k, other_begin + k
-                        same = (
-                            firsts[one] == firsts[two]
-                            and lasts[one] == lasts[two]
-                            and before[run_targets[one]] == before[run_targets[two]]
-                        )
-                        k += 1
+                    one, two = np.int64(begin), np.int64(run_links[other])
+                    end_other = np.int64(run_links[other + 1])
+                    while same and one < end and two < end_other:
+                        same = firsts[one] == firsts[two] and before[run_targets[one]] == before[run_targets[two]]
+                        last, one = _joined_run(one, end, firsts, lasts, run_targets, before)
+                        last_other, two = _joined_run(two, end_other, firsts, lasts, run_targets, before)
+                        same = same and last == last_other
+                    same = same and one == end and two == end_other
                 if same:
                     after[state] = other
                     break

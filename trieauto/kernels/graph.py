@@ -76,23 +76,3 @@ def has_cycle(links, targets):
                 queue[filled] = targets[edge]
                 filled += 1
     return filled < num_states
-
-
-@kernel("Tuple((int32[::1], uint8[::1], int32[::1]))(int64, int32[::1], uint8[::1], int32[::1])")
-def by_source(num_states, sources, labels, targets):
-    """Edge lists from edges in any order: links int32[N + 1], labels, targets. O(N + E); the edges of a state stay in
-    the order in which they were given."""
-    links = np.zeros(num_states + 1, np.int32)
-    for source in sources:
-        links[source + 1] += 1
-    for state in range(num_states):
-        links[state + 1] += links[state]
-    places = links[:num_states].copy()
-    sorted_labels = np.empty(len(sources), np.uint8)
-    sorted_targets = np.empty(len(sources), np.int32)
-    for edge in range(len(sources)):
-        place = places[sources[edge]]
-        places[sources[edge]] = place + 1
-        sorted_labels[place] = labels[edge]
-        sorted_targets[place] = targets[edge]
-    return links, sorted_labels, sorted_targets
