@@ -6,11 +6,14 @@ import json
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..automaton import Automaton
 from ..choices import choices
+from ..errors import TrieautoError
 from ..nfa import Nfa, Part
 from .checking import ANNOTATIONS, malformed, pointer, unsupported
-from .escaping import Escapes, escaped, spelled_string
+from .escaping import MUST_ESCAPE, Escapes, escaped, spelled_string
 
 _SCALARS = {str, int, float, bool, type(None)}
 
@@ -65,7 +68,11 @@ def spellings(values: Sequence[Any], at: str) -> list[str]:
         UnsupportedError: a surrogate, which has no UTF-8.
     """
     try:
-        if set(map(type, values)) <= _SCALARS:
+        kinds = set(map(type, values))
+        if kinds == {str}:
+            spelled = list(map(spelled_string, values))
+            text = "".join(spelled)
+        elif kinds <= _SCALARS:
             # A line break is escaped inside a string, so between the values only.
             text = json.dumps(values, ensure_ascii=False, allow_nan=False, separators=("\n", ":"))
             spelled = text[1:-1].split("\n") if values else []
@@ -91,6 +98,8 @@ def values_part(nfa: Nfa, values: Sequence[Any], at: str, escapes: Escapes, whit
     """Values with the spellings and spaces that options allow."""
     if not values:
         return nfa.choice([])
+    if escapes == "canonical" and set(map(type, values)) == {str}:
+        return _strings_part(nfa, values, at)
     if whitespace == 0 and escapes == "canonical":
         return nfa.embed(values_automaton(values, at))
     strings = [value for value in values if type(value) is str]
@@ -102,12 +111,24 @@ def values_part(nfa: Nfa, values: Sequence[Any], at: str, escapes: Escapes, whit
     return nfa.choice(parts)
 
 
+def _strings_part(nfa: Nfa, strings: Sequence[str], at: str) -> Part:
+    """Strings in canonical spelling. Most sets hold nothing to escape, and then need not be rewritten one by one."""
+    try:
+        plain = choices(strings)
+    except TrieautoError:
+        spellings(strings, at)  # says where
+        raise
+    if np.isin(plain.labels[1:], MUST_ESCAPE).any():
+        return nfa.embed(values_automaton(strings, at))
+    return nfa.sequence([nfa.literal(b'"'), nfa.embed(plain), nfa.literal(b'"')])
+
+
 def quoted(nfa: Nfa, strings: Sequence[str], at: str, escapes: Escapes) -> Part:
     """Strings in quotes; none of them a surrogate."""
     if escapes == "canonical" and len(strings) == 1:
         return nfa.literal(spelled_string(strings[0]).encode())
     if escapes == "canonical":
-        return nfa.embed(choices([spelled_string(string) for string in strings]))
+        return _strings_part(nfa, strings, at)
     return nfa.sequence([nfa.literal(b'"'), nfa.embed(escaped(choices(strings), escapes)), nfa.literal(b'"')])
 
 

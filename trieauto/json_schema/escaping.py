@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import lru_cache
+from json.encoder import encode_basestring
 from typing import Literal
 
 import numpy as np
@@ -17,16 +17,15 @@ from ..nfa import Nfa, edges_of
 Escapes = Literal["canonical", "any"]
 
 _SHORT = {0x22: '"', 0x5C: "\\", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0D: "r", 0x09: "t"}
-_MUST_ESCAPE = [*range(0x20), 0x22, 0x5C]
+MUST_ESCAPE = [*range(0x20), 0x22, 0x5C]
 _MAX_SPELLED = 20_000  # characters beyond ASCII, over all states, more than there are states; those of sets are not
 _SURROGATES = range(0xD800, 0xE000)
 
 Edges = npt.NDArray[np.int64]  # [E, 3]: source, byte, target
 
 
-def spelled_string(value: str) -> str:
-    """A string as JSON, canonically."""
-    return json.dumps(value, ensure_ascii=False)
+spelled_string = encode_basestring
+"""A string as JSON, canonically: as ``json.dumps(ensure_ascii=False)`` writes it."""
 
 
 @lru_cache
@@ -42,7 +41,7 @@ def character(escapes: Escapes | None) -> Edges:
         edges.extend((source, label, target) for label in labels)  # type: ignore[attr-defined]
 
     one, two, three, after_e0, after_ed, after_f0, after_f4 = range(2, 9)
-    add(0, [byte for byte in range(0x80) if escapes is None or byte not in _MUST_ESCAPE], 1)
+    add(0, [byte for byte in range(0x80) if escapes is None or byte not in MUST_ESCAPE], 1)
     add(0, range(0xC2, 0xE0), one)
     add(0, [0xE0], after_e0)
     add(0, [*range(0xE1, 0xED), 0xEE, 0xEF], two)
@@ -143,7 +142,7 @@ def escaped(automaton: Automaton, escapes: Escapes) -> Automaton:
         UnsupportedError: "any" for classes of very many characters beyond ASCII: every one of them has its own escape.
     """
     sources, labels, targets = (array.astype(np.int64) for array in edges_of(automaton))
-    is_special = np.isin(labels, _MUST_ESCAPE)
+    is_special = np.isin(labels, MUST_ESCAPE)
     if escapes == "canonical" and not is_special.any():
         return automaton
     by_escape = is_special if escapes == "canonical" else labels < 0x80

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..automaton import Automaton
 from ..choices import choices
+from ..errors import EmptyConstraintError
 from ..nfa import Nfa, Part
 from .checking import pointer, unsupported
 
@@ -28,6 +29,15 @@ def integer_part(nfa: Nfa, schema: Mapping[str, Any], at: str, max_digits: int |
         raise unsupported(pointer(at, "multipleOf"), f"multiples of {step}, which is no integer")
     if int(step) > 1:
         return _multiples(nfa, int(step), low, high, at, max_digits)
+    try:
+        return nfa.embed(_integers(low, high, max_digits))
+    except EmptyConstraintError:
+        return nfa.choice([])
+
+
+@lru_cache(maxsize=256)
+def _integers(low: int | None, high: int | None, max_digits: int | None) -> Automaton:
+    nfa = Nfa()
     parts = []
     if low is None or low < 0:
         magnitudes = _magnitudes(
@@ -36,7 +46,7 @@ def integer_part(nfa: Nfa, schema: Mapping[str, Any], at: str, max_digits: int |
         parts.append(nfa.sequence([nfa.literal(b"-"), magnitudes]))
     if high is None or high >= 0:
         parts.append(_magnitudes(nfa, 0 if low is None else max(0, low), high, max_digits))
-    return nfa.choice(parts)
+    return nfa.automaton(nfa.choice(parts))
 
 
 def number_part(nfa: Nfa, schema: Mapping[str, Any], at: str, max_digits: int | None) -> Part:
