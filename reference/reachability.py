@@ -202,20 +202,8 @@ def prefix_graph(values: Collection[bytes], tokens: Sequence[bytes | None]) -> T
 def dfa_graph(dfa: RegexDfa, tokens: Sequence[bytes | None]) -> TokenGraph[int]:
     """The graph of a regular expression: its states are those of the machine, in order, dead ones too."""
     states = sorted(dfa.fsm.states)
-    steps: dict[tuple[int, int], int] = {}
-    for byte in range(256):
-        symbol = dfa.fsm.alphabet[chr(byte)]
-        steps |= {(state, byte): edges[symbol] for state, edges in dfa.fsm.map.items() if symbol in edges}
-
-    def walk(state: int, token: bytes) -> int | None:
-        current: int | None = state
-        for byte in token:
-            if current is not None:
-                current = steps.get((current, byte))
-        return current
-
     return TokenGraph(
-        delta=token_transitions(states, {token_id: token for token_id, token in enumerate(tokens) if token}, walk),
+        delta=token_transitions(states, {token_id: token for token_id, token in enumerate(tokens) if token}, dfa.step),
         goals={number for number, state in enumerate(states) if state in dfa.fsm.finals},
         start=states.index(dfa.fsm.initial),
         states=states,

@@ -48,6 +48,11 @@ class RegexDfa:
 
     def walk(self, state: int, token: bytes) -> int | None:
         """The live state that the bytes of ``token`` lead to from ``state``, or None."""
+        target = self.step(state, token)
+        return target if target in self.live else None
+
+    def step(self, state: int, token: bytes) -> int | None:
+        """The state, live or not, that the bytes of ``token`` lead to from ``state``, or None."""
         current: int = state
         for byte in token:
             edges = self.fsm.map[current]
@@ -55,7 +60,7 @@ class RegexDfa:
             if symbol not in edges:
                 return None
             current = edges[symbol]
-        return current if current in self.live else None
+        return current
 
     def masks_by_state(self, tokens: Sequence[bytes | None]) -> dict[int, list[int]]:
         """For every live state, the ids of all non-empty tokens that lead to a live state, ascending."""

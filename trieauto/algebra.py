@@ -10,7 +10,9 @@ from .kernels.equality import alike
 from .nfa import MAX_STATES, Nfa, edges_of
 from .packing import as_integer
 
-_ROUNDS = 64  # of looking for equal states; longer strings of states are rarely equal
+# Rounds of looking for equal states: at least so many, and as many more as look at so many states.
+_ROUNDS = 64
+_VISITS = 5_000_000
 
 
 def literal(text: str | bytes) -> Automaton:
@@ -56,9 +58,10 @@ def repeated(automaton: Automaton, least: int, most: int | None) -> Automaton:
 def minimised(automaton: Automaton) -> Automaton:
     """The same language with equal states put together, if that can be found out cheaply. Not for sets, whose values
     each have a way of their own."""
-    if automaton.is_trie:
+    if automaton.is_trie or len(automaton.labels) == 0:
         return automaton
-    first, is_final = alike(*automaton.arrays, automaton.accepting.astype(np.int32), _ROUNDS)
+    rounds = max(_ROUNDS, _VISITS // automaton.num_states)
+    first, is_final = alike(*automaton.arrays, automaton.accepting.astype(np.int32), rounds)
     kept = np.flatnonzero(first == np.arange(automaton.num_states))
     if not is_final or len(kept) == automaton.num_states:
         return automaton

@@ -8,6 +8,7 @@ from enum import Enum
 
 import numpy as np
 
+from .algebra import minimised
 from .automaton import Automaton
 from .characters import ALL, ALL_BYTES, part_of_ranges, utf8_automaton
 from .choices import choices
@@ -32,8 +33,9 @@ def regex(pattern: str | bytes, flags: int | re.RegexFlag = 0) -> Automaton:
     Returns:
         A deterministic automaton, not always minimal. Time and memory grow with the states, which are as many as the
         repeats written out have: ``[^"]{0,2000}`` takes some 0.1 s. Where repeats can be told apart in several ways,
-        as in ``([a-z]+ ?){1,100}``, they grow with the square of their number and more. The first use in a process of
-        ``\\w``, ``\\d``, ``\\s``, or IGNORECASE asks Unicode's tables, for some 30 to 80 ms each.
+        as in ``([a-z]+ ?){1,100}``, there are in between the square of their number and more, and those that make no
+        difference are put together at the end. The first use in a process of ``\\w``, ``\\d``, ``\\s``, or
+        IGNORECASE asks Unicode's tables, for some 30 to 80 ms each.
 
     Raises:
         UnsupportedError: what is not regular, or would take too many states: look-around, back-references, word
@@ -44,7 +46,9 @@ def regex(pattern: str | bytes, flags: int | re.RegexFlag = 0) -> Automaton:
         TrieautoError: not a regular expression (with the message and position of ``re``), or nested too deeply.
     """
     nfa = Nfa()
-    return nfa.automaton(part_of(nfa, pattern, flags))
+    automaton = nfa.automaton(part_of(nfa, pattern, flags))
+    # More states than its parts have: it remembers what may make no difference.
+    return minimised(automaton) if automaton.num_states > nfa.num_states else automaton
 
 
 def part_of(nfa: Nfa, pattern: str | bytes, flags: int | re.RegexFlag = 0, anchored: bool = True) -> Part:
