@@ -34,6 +34,8 @@ READY_LIMIT = 16 * 2**20  # bytes of ready masks for each constraint
 ROW_COUNT = descriptor.LIST_LIMIT  # tokens; a mask of more is kept as a bitmap row
 
 _MANY_EDGES = 48  # of a state; with more, it is faster to scan the whole token trie than to look tokens up
+# Finding out which states are alike takes about as long, for each state, as going over so many tokens for a row.
+_TOKENS_FOR_ALIKE = 40
 
 NOTHING = np.empty(0, np.int32)
 _UNUSED = np.zeros(1, np.int32)  # not empty, for that would mean something else
@@ -243,7 +245,7 @@ class Constraint(Frozen):
             return
         generation = self._ready.generation
         tokens, ends = self._tokens_and_ends(state)
-        if len(tokens) > ROW_COUNT:
+        if len(tokens) > ROW_COUNT and self._alike_pays():
             generation = self._find_alike()
         if len(self._alike) > 0:
             state = int(self._alike[state])
@@ -263,6 +265,11 @@ class Constraint(Frozen):
             bits[tokens] = 1
             tokens = np.packbits(bits, bitorder="little").view(np.int32)
         self._ready.add(key, tokens, is_row=is_row, holds_from=holds_from, generation=generation)
+
+    def _alike_pays(self) -> bool:
+        """Whether as much was spent on rows as it takes to find out which of them are equal. (A form with one string
+        in it needs a handful of rows, beside a set that may have a million states.)"""
+        return (self._ready.num_rows_made + 1) * self.vocabulary.size >= _TOKENS_FOR_ALIKE * self.num_states
 
     def _find_alike(self) -> int:
         """Find out which states have equal masks under every budget, once: in a long string, that is most of them.

@@ -48,6 +48,7 @@ class ReadyMasks:
         self._table = np.empty((0, READY_WORDS), np.int64)
         self.nbytes = 0
         self.num_made = 0
+        self.num_rows_made = 0
 
     def __len__(self) -> int:
         return len(self._masks)
@@ -68,6 +69,7 @@ class ReadyMasks:
             self._from[key] = holds_from
             self.nbytes += mask.nbytes
             self.num_made += 1
+            self.num_rows_made += is_row
             if 2 * len(self._masks) > len(self._table):
                 self._rebuild(max(_INITIAL_CAPACITY, 4 * len(self._masks)))
             else:
