@@ -8,7 +8,7 @@ import numpy.typing as npt
 from .automaton import Automaton
 from .errors import TrieautoError, shorten
 from .kernels.descriptor import NO_BUDGET
-from .kernels.distances import distances_of_automaton, distances_of_set
+from .kernels.distances import distances_of_automaton, distances_of_set, ends_of_few
 from .kernels.graph import edges_to_any, reversed_edges
 from .kernels.walk import UNREACHABLE
 from .packing import as_integer
@@ -33,7 +33,11 @@ def token_distances(automaton: Automaton | TokenAutomaton, vocabulary: Vocabular
             *automaton.arrays, automaton.accepting, *tables.trie, automaton.start, False
         )
     return distances_of_automaton(  # type: ignore[no-any-return]
-        *automaton.arrays, automaton.accepting, *tables.trie, tables.heights
+        *automaton.arrays,
+        automaton.accepting,
+        *tables.trie,
+        tables.heights,
+        *ends_of_few(*automaton.arrays, *tables.trie),
     )
 
 

@@ -89,49 +89,47 @@ def collect_in_trie(labels, links, distances, most, nodes, token_ids, state, sta
 
 
 @helper
-def _begin(links, nodes, siblings, slot, state):
-    """How to go over what a state and a slot have in common: the first edge and where they end; or the first byte of
-    the slot's children and ``_BY_TOKENS``, if those are likely to be fewer."""
-    first, last = np.int64(links[state]), np.int64(links[state + 1])
-    if last - first > MANY_EDGES and nodes[slot, BASE] != 0:
-        return np.int64(siblings[slot, FIRST_CHILD]), np.int64(_BY_TOKENS)
-    return first, last
-
-
-@helper
 def collect_in_edge_lists(
     labels, links, targets, distances, most, nodes, siblings, token_ids, state, stack, tokens, ends, position, limit
 ):
     depth = -1
     slot = np.int64(0)
-    edge, stop = _begin(links, nodes, siblings, slot, state)
+    base = np.int64(nodes[slot, BASE])
+    # Edges ``edge .. stop - 1`` are to be looked at; or, with a negative ``stop``, the slot's children from the byte
+    # ``edge`` on, of which there are likely to be fewer.
+    edge, stop = np.int64(links[state]), np.int64(links[state + 1])
+    if stop - edge > MANY_EDGES and base != 0:
+        edge, stop = np.int64(siblings[slot, FIRST_CHILD]), np.int64(_BY_TOKENS)
     while True:
-        by_tokens = stop == _BY_TOKENS
-        if (edge < 0) if by_tokens else (edge >= stop):
-            if depth < 0:
-                return position
-            edge, stop = np.int64(stack[depth, 0]), np.int64(stack[depth, 1])
-            slot, state = np.int64(stack[depth, 2]), np.int64(stack[depth, 3])
-            depth -= 1
-            continue
-        limit -= 1
-        if limit < 0:
-            return np.int64(TOO_LONG)
-        if by_tokens:
-            child = np.int64(nodes[slot, BASE] + edge)
-            found = find_edge(labels, links, state, edge)
+        if edge < stop:
+            found = edge
+            edge += 1
+            has_more = edge < stop
+            limit -= 1
+            if limit < 0:
+                return np.int64(TOO_LONG)
+            child = base + labels[found]
+            if nodes[child, CHECK] != slot:
+                continue
+        elif stop < 0 and edge >= 0:
+            limit -= 1
+            if limit < 0:
+                return np.int64(TOO_LONG)
+            child = base + edge
+            found = np.int64(find_edge(labels, links, state, edge))
             edge = np.int64(siblings[child, NEXT_SIBLING])
             if edge == 0:
                 edge = np.int64(-1)
             has_more = edge >= 0
+            if found < 0:
+                continue
         else:
-            found = edge
-            edge += 1
-            has_more = edge < stop
-            child = np.int64(nodes[slot, BASE] + labels[found])
-            if nodes[child, CHECK] != slot:
-                found = np.int64(-1)
-        if found < 0:
+            if depth < 0:
+                return position
+            edge, stop = np.int64(stack[depth, 0]), np.int64(stack[depth, 1])
+            slot, state = np.int64(stack[depth, 2]), np.int64(stack[depth, 3])
+            base = np.int64(nodes[slot, BASE])
+            depth -= 1
             continue
         target = np.int64(targets[found])
         first, last = nodes[child, FIRST], nodes[child, LAST]
@@ -143,14 +141,17 @@ def collect_in_edge_lists(
                 if len(ends) > 0:
                     ends[position] = target
                 position += 1
-        if nodes[child, BASE] == 0:
+        child_base = np.int64(nodes[child, BASE])
+        if child_base == 0:
             continue
         if has_more:
             depth += 1
             stack[depth, 0], stack[depth, 1] = edge, stop
             stack[depth, 2], stack[depth, 3] = slot, state
-        slot, state = child, target
-        edge, stop = _begin(links, nodes, siblings, slot, state)
+        slot, state, base = child, target, child_base
+        edge, stop = np.int64(links[state]), np.int64(links[state + 1])
+        if stop - edge > MANY_EDGES:
+            edge, stop = np.int64(siblings[slot, FIRST_CHILD]), np.int64(_BY_TOKENS)
 
 
 @helper
