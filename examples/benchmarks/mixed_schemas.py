@@ -161,7 +161,7 @@ def _start_target(name: str, count: int) -> float | None:
 def _steps(run: Run, mixed: Mixed, engines: dict[str, MixedEngine]) -> None:
     progress(f"{mixed}: masks while answers are written")
     section = run.report.section(f"{mixed}: a mask while answers are written")
-    timings = step_timings(engines, mixed, run.num_documents, min(run.rounds, 5))
+    timings = step_timings(engines, mixed, run.num_documents, min(run.rounds, 5), run.patience)
     for phase, ours in timings[OURS].items():
         for name, of_phases in timings.items():
             timing = of_phases[phase]
@@ -221,9 +221,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         **{name: version(name) for name in PACKAGES},
     }
     print("; ".join(f"{name} {value}" for name, value in about.items()))
-    for name, engine in ENGINES.items():
-        progress(f"preparing {name}")
-        run.engines[name] = engine(qwen())
+    if options.rows != ["memory"]:  # which has processes of its own
+        for name, engine in ENGINES.items():
+            progress(f"preparing {name}")
+            run.engines[name] = engine(qwen())
     for name in options.cases:
         counts = options.counts or [count for count in CASES[name].counts if count <= 1_000 or not options.quick]
         for count in counts:

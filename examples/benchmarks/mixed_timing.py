@@ -63,21 +63,26 @@ def walk_seconds(engine: MixedEngine, compiled: Any, answers: Sequence[Document]
 
 
 def step_timings(
-    engines: Mapping[str, MixedEngine], mixed: Mixed, num_documents: int, rounds: int
+    engines: Mapping[str, MixedEngine], mixed: Mixed, num_documents: int, rounds: int, patience: float
 ) -> dict[str, dict[Phase, Timing]]:
     """The masks of each phase, by engine: median, fastest and slowest.
 
     Every round compiles anew and writes the same answers, so each mask is measured as many times in the same place, the
     first visits of a new constraint included. The median of those is the mask's time: what the machine did besides
-    rarely falls on the same mask twice, so the slowest is one that is slow by itself.
+    rarely falls on the same mask twice, so the slowest is one that is slow by itself. An engine that has used up
+    ``patience`` seconds sits out later rounds.
     """
     values = mixed.values(seed=0)
     answers = documents(mixed, values, num_documents)
     samples: dict[str, list[list[float]]] = {name: [] for name in engines}
+    used = dict.fromkeys(engines, 0.0)
     names = list(engines)
     for number in range(rounds):
         for offset in range(len(names)):
             engine = engines[names[(number + offset) % len(names)]]
+            if used[engine.name] > patience:
+                continue
+            begin = time.perf_counter()
             form = engine.form(mixed)
             compiled = engine.compile(form, form.source(values))
             gc.collect()
@@ -86,6 +91,7 @@ def step_timings(
                 samples[engine.name].append(walk_seconds(engine, compiled, answers))
             finally:
                 gc.enable()
+            used[engine.name] += time.perf_counter() - begin
     phases = [phase for answer in answers for phase in answer.phases]
     overhead = clock_overhead()
     result: dict[str, dict[Phase, Timing]] = {}
