@@ -14,7 +14,7 @@ TOOLS = {"get_weather", "get_time", "send_mail"}
 
 def test_the_blocks_run(smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", README.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 6
+    assert len(blocks) == 8
     names: dict[str, Any] = {"model": smollm2_model, "tokenizer": smollm2_tokenizer}
     for block in blocks:
         # The last line of a block is an expression whose value a reader would look at.
@@ -26,6 +26,11 @@ def test_the_blocks_run(smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTr
         if "chooser.map" in block:
             assert names["choice"].value in TOOLS
             assert {answer.value for answer in names["answers"]} <= TOOLS
+        elif "from_grammar" in block:
+            assert repr(names["shown"]) == last.split("# ")[1]
+        elif "json_schema" in block:
+            assert names["constraint"].automaton.accepts(re.findall(r"# (\{.*\})", block)[0])
+            assert names["matcher"].remaining_tokens == 40
         elif "token_automaton" in block or "fixed_format" in block:
             assert names["shown"] is True
         else:
