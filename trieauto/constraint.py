@@ -20,6 +20,7 @@ from .kernels.equality import alike
 from .kernels.filling import ready_key
 from .kernels.scan import scan_tokens
 from .kernels.walk import UNREACHABLE, state_tokens
+from .legal_tokens import LegalTokens
 from .ready_masks import ReadyMasks
 from .spelling import states_spelled
 from .token_automaton import TokenAutomaton
@@ -244,27 +245,28 @@ class Constraint(Frozen):
             self._store_masks()
             return
         generation = self._ready.generation
-        tokens, ends = self._tokens_and_ends(state)
-        if len(tokens) > ROW_COUNT and self._alike_pays():
+        legal = self._legal_tokens(state)
+        is_row = len(legal) > ROW_COUNT
+        if is_row and self._alike_pays():
             generation = self._find_alike()
         if len(self._alike) > 0:
             state = int(self._alike[state])
         key = ready_key(state, None)
         holds_from = 0
+        limits: tuple[()] | tuple[npt.NDArray[np.int32], int] = ()
         if self._distances is not None:
-            needed = self._distances[ends] + 1
-            holds_from = int(needed.max(initial=0))
+            holds_from = legal.farthest(self._distances) + 1
             if remaining < holds_from:
-                tokens = tokens[needed <= remaining]
                 key = ready_key(state, remaining)
-        is_row = len(tokens) > ROW_COUNT
+                limits = self._distances, remaining - 1
         if is_row:
+            bits = legal.bits(32 * self.num_words, *limits)
             if self.automaton.accepting[state]:
-                tokens = np.concatenate([tokens, self._stop_ids])
-            bits = np.zeros(32 * self.num_words, np.uint8)
-            bits[tokens] = 1
-            tokens = np.packbits(bits, bitorder="little").view(np.int32)
-        self._ready.add(key, tokens, is_row=is_row, holds_from=holds_from, generation=generation)
+                bits[self._stop_ids] = 1
+            mask = np.packbits(bits, bitorder="little").view(np.int32)
+        else:
+            mask = legal.ids(*limits)
+        self._ready.add(key, mask, is_row=is_row, holds_from=holds_from, generation=generation)
 
     def _alike_pays(self) -> bool:
         """Whether as much was spent on rows as it takes to find out which of them are equal. (A form with one string
@@ -289,28 +291,32 @@ class Constraint(Frozen):
                 self._ready.start_over(lambda: self._keep_alike(found))
             return self._ready.generation
 
-    def _tokens_and_ends(self, state: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def _legal_tokens(self, state: int) -> LegalTokens:
         """The tokens that are legal in a state without a budget, and where each leads."""
         automaton = self.automaton
         if isinstance(automaton, TokenAutomaton):
             first, last = automaton.links[state : state + 2]
-            return automaton.tokens[first:last], automaton.targets[first:last]
+            return LegalTokens(automaton.tokens[first:last], automaton.targets[first:last])
         distances = NOTHING if self._distances is None else self._distances
         tables = self.vocabulary.tables
-        if not automaton.is_trie and automaton.links[state + 1] - automaton.links[state] > _MANY_EDGES:
-            return scan_tokens(  # type: ignore[no-any-return]
+        if automaton.is_trie or automaton.links[state + 1] - automaton.links[state] <= _MANY_EDGES:
+            return LegalTokens(*state_tokens(*automaton.arrays, distances, *tables.trie, state))
+        images = tables.plain_text.images(automaton, distances, state)
+        if images is not None:
+            return LegalTokens(*tables.plain_text.others(automaton, distances, state), tables.plain_text, images)
+        return LegalTokens(
+            *scan_tokens(
                 *automaton.arrays, distances, *tables.preorder, tables.token_ids, tables.max_token_length, state
             )
-        return state_tokens(*automaton.arrays, distances, *tables.trie, state)  # type: ignore[no-any-return]
+        )
 
     def content_tokens(self, state: int) -> npt.NDArray[np.int32]:
-        """The tokens with bytes that are legal in a state without a budget: int32. In the order of their bytes, or,
-        where they are edges themselves, of their ids."""
+        """The tokens with bytes that are legal in a state without a budget: int32, in an order of their own."""
         self._check_state(state)
         if self._masks is not None:
             offsets, stored = self._masks
             return stored[offsets[state] : offsets[state + 1]].copy()
-        return self._tokens_and_ends(state)[0]
+        return self._legal_tokens(state).ids()
 
     def most_tokens_after(self, state: int) -> int:
         """The largest number of tokens that the end can take after a token that is legal in a state, if it is then
@@ -323,9 +329,9 @@ class Constraint(Frozen):
             state = int(self._alike[state])
         if state in self._most_after:
             return self._most_after[state]
-        ends = self._tokens_and_ends(state)[1]
-        most = int(self._known_distances()[ends].max(initial=-1))
-        if len(ends) > ROW_COUNT and len(self._most_after) < MOST_REMEMBERED:
+        legal = self._legal_tokens(state)
+        most = legal.farthest(self._known_distances())
+        if len(legal) > ROW_COUNT and len(self._most_after) < MOST_REMEMBERED:
             self._most_after[state] = most
         return most
 

@@ -21,6 +21,7 @@ from .kernels.scan import preorder_of
 from .kernels.token_trie import build_double_array, heights_of
 from .kernels.trie import build_trie
 from .packing import PackedStrings, pack, sort_packed
+from .plain_text import PlainText
 
 MIN_TOKENS_ON_DISK = 10_000
 
@@ -73,6 +74,11 @@ class TokenTables:
         """The token trie in the layout of ``kernels.scan``: labels, depths, ends of subtrees and of tokens; 13 bytes a
         node. Made when first needed."""
         return preorder_of(self.nodes, self.siblings, self.max_token_length)  # type: ignore[no-any-return]
+
+    @cached_property
+    def plain_text(self) -> PlainText:
+        """Its tokens of plain text and the others. Made when first needed, in some 20 ms."""
+        return PlainText(self)
 
     @cached_property
     def heights(self) -> npt.NDArray[np.int32]:
