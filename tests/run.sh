@@ -14,6 +14,7 @@ pip() { "$venv/bin/python" -m pip --disable-pip-version-check --quiet "$@"; }
 pip install --constraint constraints.txt ".[test]"
 pip install --force-reinstall --no-deps .
 pip install --no-deps --requirement tests/data-packages.txt
+bash tests/json_schema_suite.sh "$venv/bin/python"
 outside=$(mktemp -d)
 trap 'rm -rf "$outside"' EXIT
 cd "$outside"

@@ -484,7 +484,11 @@ TRIPLES: list[tuple[Schema | bool, dict[str, Any], list[str], list[str]]] = [
         ["3"],
     ),
     ({"type": "string", "pattern": r"^\d\s\w$"}, {}, ['"1 a"'], ['"١ a"', '"1\u00a0a"', '"1 é"']),
-    ({"type": "string", "pattern": r"^\D\d$"}, {}, ['"a1"', '"a١"'], ['"11"', '"١1"']),
+    ({"type": "string", "pattern": r"^\D\d$"}, {}, ['"a1"'], ['"11"', '"١1"', '"a١"']),
+    ({"type": "string", "pattern": r"^\S$"}, {}, ['"a"', '"é"'], ['" "', '"\u00a0"', '"\ufeff"']),
+    ({"type": "string", "pattern": r"^[^\S]$"}, {}, ['" "'], ['"a"', '"\u00a0"', '"\x85"']),
+    ({"enum": ["a", "é", "a\n", 1], "pattern": r"^\w$"}, {}, ['"a"', "1"], ['"é"', '"a\\n"']),
+    ({"enum": ["a", "é", 1], "pattern": "^[^\\W\\w]$"}, {}, ["1"], ['"a"']),
     # Values of any kind
     (True, {"max_depth": 2}, ["1", '"a"', "[[1],{}]", '{"a":[],"b":{"c":null}}'], ["[[[1]]]", "", "[1,]"]),
     ({"type": "object"}, {"max_depth": 1}, ["{}", '{"a":1}'], ['{"a":[]}', "[]"]),
@@ -596,6 +600,10 @@ def test_random_walks_are_valid(
         ({"type": "number", "minimum": 2**53 + 1}, "#/minimum"),
         ({"type": "string", "format": "uri"}, "#/format"),
         ({"type": "string", "pattern": "a(?=b)"}, "#/pattern"),
+        ({"type": "string", "pattern": r"^\cC$"}, "#/pattern"),
+        ({"type": "object", "properties": {"a": {"type": "string", "pattern": "a.{30}"}}}, "#/properties/a/pattern"),
+        ({"type": "array", "items": {"enum": ["a"], "pattern": "a(?=b)"}}, "#/items/pattern"),
+        ({"enum": [10**400, 1.5], "multipleOf": 0.5}, "#:"),
         ({"type": "string", "maxLength": 10**9}, "#/maxLength"),
         ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, "#/oneOf"),
         ({"oneOf": [{"const": 1}, {"const": 1.0}]}, "#/oneOf"),
@@ -631,6 +639,7 @@ def test_what_is_not_supported_is_refused_with_its_pointer(schema: Schema | bool
         ({"type": "string", "minLength": -1}, "#/minLength"),
         ({"type": "string", "maxLength": 1.5}, "#/maxLength"),
         ({"type": "string", "pattern": "["}, "#/pattern"),
+        ({"enum": ["a"], "pattern": "["}, "#/pattern"),
         ({"type": "integer", "minimum": "x"}, "#/minimum"),
         ({"type": "integer", "exclusiveMinimum": True}, "#/exclusiveMinimum"),
         ({"type": "integer", "minimum": math.nan}, "#/minimum"),
@@ -696,6 +705,12 @@ def test_options_are_checked(options: dict[str, Any]) -> None:
         json_schema({"type": "null"}, **options)
 
 
+@pytest.mark.parametrize("option", ["whitespace", "max_depth", "max_digits"])
+def test_options_that_cost_too_much_are_refused(option: str) -> None:
+    with pytest.raises(trieauto.UnsupportedError, match=option):
+        json_schema({"type": "integer"}, **{option: 10**9})
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "1", '"a"'])
 def test_text_that_is_no_schema(text: str) -> None:
     with pytest.raises(trieauto.TrieautoError):
@@ -714,6 +729,22 @@ def test_references_to_references_do_not_multiply() -> None:
     }
     definitions["d12"] = {"type": "null"}
     assert json_schema({"$ref": "#/$defs/d0", "$defs": definitions}).accepts("[[[]],[]]")
+
+
+@pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
+def test_references_that_double_at_each_level_end(keyword: str) -> None:
+    definitions: Schema = {f"d{k}": {keyword: [{"$ref": f"#/$defs/d{k + 1}"}] * 2} for k in range(40)}
+    definitions["d40"] = {"type": "null"}
+    try:
+        assert json_schema({"$ref": "#/$defs/d0", "$defs": definitions}).accepts("null")
+    except trieauto.UnsupportedError as error:
+        if keyword == "anyOf":
+            raise AssertionError("each definition is built once") from error
+
+
+def test_very_many_levels_of_anything_are_refused() -> None:
+    with pytest.raises(trieauto.UnsupportedError, match="levels"):
+        json_schema(True, max_depth=50)
 
 
 def test_very_deep_schemas_are_refused() -> None:

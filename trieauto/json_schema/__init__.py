@@ -8,11 +8,14 @@ from typing import Any, Literal
 from ..automaton import Automaton
 from ..errors import EmptyConstraintError, TrieautoError, UnsupportedError, shorten
 from .building import Builder, Options
-from .checking import check_by_metaschema, check_keywords, dialect_of, parsed
+from .checking import check_by_metaschema, check_keywords, dialect_of, parsed, unsupported
 from .enums import is_set, pointer_of_values, values_automaton, values_of
 from .escaping import Escapes
 
 __all__ = ["json_schema"]
+
+_MOST = {"whitespace": 1_000, "max_depth": 1_000, "max_digits": 10_000}
+"""Of options that cost states wherever they apply."""
 
 
 def json_schema(
@@ -40,8 +43,8 @@ def json_schema(
       if there are numbers below zero. Values of ``enum`` and ``const`` are written as the schema has them.
     - Texts with surrogates that are no pair.
 
-    ``pattern`` is searched for, in the syntax of Python's ``re`` (see ``regex``). As the standard has it, ``\\d``,
-    ``\\w`` and ``\\s`` are ASCII, unless there is a complement in the pattern (``[^``, ``\\D`` and such). Of formats
+    ``pattern`` is searched for, in the syntax of Python's ``re`` (see ``regex``). The standard's ``\\d``, ``\\w`` and
+    ``\\s`` are ASCII, those of many validators are Unicode's: what is generated matches by both. Of formats
     there are date (days of the calendar), time, date-time, duration (RFC 3339; capitals, no leap seconds), email (no
     quoted names, no addresses in brackets), ipv4, ipv6, uuid. Annotations change nothing; neither do keywords that
     begin with x-.
@@ -68,7 +71,8 @@ def json_schema(
         UnsupportedError: what would change the language and is not supported; it names it and the JSON pointer.
             Among others: ``not``, ``if``, ``contains``, ``patternProperties``, ``dependentRequired``; ``oneOf`` whose
             alternatives cannot be shown to be disjoint; ``uniqueItems``; ``multipleOf`` for numbers; recursion without
-            ``max_depth``: without a bound it is no regular language.
+            ``max_depth``: without a bound it is no regular language. Also what takes too much: ``max_depth`` or
+            ``whitespace`` over 1,000, ``max_digits`` over 10,000, more than 12 levels of which the schema says nothing.
         EmptyConstraintError: no value is valid.
         TrieautoError: not a schema, with the JSON pointer; not an option.
     """
@@ -87,7 +91,7 @@ def json_schema(
     try:
         return Builder(root, options, dialect).automaton()
     except RecursionError:
-        raise UnsupportedError("the schema is nested too deeply") from None
+        raise unsupported("#", "the schema is nested too deeply") from None
 
 
 def _options(whitespace: object, escapes: Any, max_depth: object, max_digits: object, formats: Any) -> Options:
@@ -99,6 +103,8 @@ def _options(whitespace: object, escapes: Any, max_depth: object, max_digits: ob
         is_integer = isinstance(value, int) and not isinstance(value, bool)
         if not (value is None and may_be_none) and not (is_integer and value >= least):  # type: ignore[operator]
             raise TrieautoError(f"{name} must be an integer from {least} on, not {shorten(value)}")
+        if is_integer and value > _MOST[name]:  # type: ignore[operator]
+            raise UnsupportedError(f"{name} is {shorten(value)}; {_MOST[name]:,} is the most")
     for name, value, allowed in (
         ("escapes", escapes, ("canonical", "any")),
         ("formats", formats, ("exact", "annotation")),

@@ -10,19 +10,20 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from ..automaton import Automaton
-from ..errors import EmptyConstraintError
+from ..errors import EmptyConstraintError, UnsupportedError
 from ..nfa import Nfa, Part
 from . import disjoint
 from .arrays import array_part
-from .checking import KINDS, LEGACY, NEWEST, check_keywords, malformed, pointer, unsupported
-from .enums import is_set, key_of, pointer_of_values, space, values_of, values_part
+from .checking import KINDS, LEGACY, NEWEST, check_keywords, located, malformed, pointer, unsupported
+from .enums import is_set, key_of, pointer_of_values, space, spellings, values_of, values_part
 from .escaping import Escapes
 from .merging import assertions, merged
 from .numbers import integer_part, number_part
 from .objects import object_part
 from .references import References
-from .strings import string_part
+from .strings import keep_matching, string_part
 
+_MOST_LEVELS = 12  # of arrays and objects in a value of any kind, each of which doubles its states: 350,000 by then
 MAX_SCHEMAS = 200_000  # looked at, each reference anew
 _ANY = (
     "a value of any kind has no end of its own: say its type (and properties or items), or how deep it may go, with "
@@ -81,17 +82,24 @@ class Builder:
 
     def automaton(self) -> Automaton:
         """The automaton of the whole schema."""
-        return self.nfa.automaton(self.part(self.root, Place("#")))
+        return self._finished(self.root, Place("#"))
 
     def separate(self, schema: Any, place: Place) -> Automaton | None:
         """The automaton of a part alone, to be copied; None if it has no value."""
         whole, self.nfa = self.nfa, Nfa()
         try:
-            return self.nfa.automaton(self.part(schema, place))
+            return self._finished(schema, place)
         except EmptyConstraintError:
             return None
         finally:
             self.nfa = whole
+
+    def _finished(self, schema: Any, place: Place) -> Automaton:
+        part = self.part(schema, place)
+        try:
+            return self.nfa.automaton(part)
+        except UnsupportedError as error:
+            raise located(error, place.at) from None
 
     # Small parts
 
@@ -117,6 +125,8 @@ class Builder:
         depth = self.options.max_depth
         if depth is None:
             raise unsupported(place.at, _ANY)
+        if depth > _MOST_LEVELS:
+            raise unsupported(place.at, f"a value of any kind of more than {_MOST_LEVELS} levels: max_depth is {depth}")
         return _Anything(depth - 1)
 
     # Schemas
@@ -127,9 +137,13 @@ class Builder:
         Raises:
             UnsupportedError, TrieautoError: with the JSON pointer.
         """
-        self._count += 1
-        if self._count > MAX_SCHEMAS:
-            raise unsupported(place.at, f"more than {MAX_SCHEMAS:,} schemas, each reference counted anew")
+        try:
+            return self._part(schema, place)
+        except UnsupportedError as error:
+            raise located(error, place.at) from None
+
+    def _part(self, schema: Any, place: Place) -> Part:
+        self._count_one(place)
         if isinstance(schema, _Anything):
             return self.nfa.embed(_anything(schema.depth, self.options))
         if schema is False:
@@ -145,6 +159,11 @@ class Builder:
         if "enum" in schema or "const" in schema:
             return self._values(schema, place)
         return self._kinds(schema, place)
+
+    def _count_one(self, place: Place) -> None:
+        self._count += 1
+        if self._count > MAX_SCHEMAS:
+            raise unsupported(place.at, f"more than {MAX_SCHEMAS:,} schemas, each reference counted anew")
 
     def _checked(self, schema: Any, place: Place) -> Place:
         """Check a schema's keywords; the place, with its own resolver if it has an address of its own."""
@@ -203,8 +222,14 @@ class Builder:
             raise unsupported(
                 place.at, "other keywords beside enum without the package jsonschema: pip install trieauto[json-schema]"
             ) from None
-        validator = Draft202012Validator(rest)
-        return [value for value in values if validator.is_valid(value)]
+        spellings(values, pointer_of_values({"enum": values}, place.at))  # for its errors
+        if "pattern" in rest:
+            values = keep_matching(values, rest["pattern"], place.at)
+        validator = Draft202012Validator({keyword: value for keyword, value in rest.items() if keyword != "pattern"})
+        try:
+            return [value for value in values if validator.is_valid(value)]
+        except OverflowError:
+            raise unsupported(place.at, "an integer beside enum that is too large for a double") from None
 
     # Several schemas at once
 
@@ -256,6 +281,7 @@ class Builder:
     ) -> tuple[Mapping[str, Any] | bool, Any]:
         """A schema with what ``$ref`` and ``allOf`` stand for put in, and the resolver there; adds what references
         lead to to ``targets``. ``way``: those that led here."""
+        self._count_one(place)
         if isinstance(schema, (bool, _Anything)):
             return schema, place.resolver  # type: ignore[return-value]
         place = self._checked(schema, place)

@@ -62,6 +62,7 @@ _DIALECTS = {
     for scheme in ("http", "https")
     for name in ("draft-06", "draft-07", "draft/2019-09", "draft/2020-12")
 }
+_NOT_SUPPORTED = "not supported in the schema at "
 
 
 def pointer(at: str, *tokens: str | int) -> str:
@@ -76,7 +77,12 @@ def malformed(at: str, message: str) -> TrieautoError:
 
 def unsupported(at: str, message: str) -> UnsupportedError:
     """The error for what is not supported."""
-    return UnsupportedError(f"not supported in the schema at {at}: {message}")
+    return UnsupportedError(f"{_NOT_SUPPORTED}{at}: {message}")
+
+
+def located(error: UnsupportedError, at: str) -> UnsupportedError:
+    """The error with a JSON pointer, if it has none yet."""
+    return error if str(error).startswith(_NOT_SUPPORTED) else unsupported(at, str(error))
 
 
 def parsed(schema: object) -> Mapping[str, Any] | bool:

@@ -1,18 +1,14 @@
-"""The formats of strings that a finite automaton knows exactly, as patterns."""
+"""The formats of strings that a finite automaton knows exactly."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
+from ..algebra import literal
 from ..automaton import Automaton
+from ..fixed_format import fixed_format
 from ..regex import regex
 
-_LEAP = "(?:0[48]|[2468][048]|[13579][26])"
-_DATE = (
-    "(?:(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})-"
-    "(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))"
-    f"|(?:[0-9]{{2}}{_LEAP}|{_LEAP}00)-02-29)"
-)
 _TIME = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 _CLOCK = "T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)"
 _DAYS = "(?:[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9]+D)?|[0-9]+D)"
@@ -32,10 +28,8 @@ _IPV6 = "|".join(
     ]
 )
 
-PATTERNS = {
-    "date": _DATE,  # RFC 3339, days of the calendar
+_PATTERNS = {
     "time": _TIME,  # RFC 3339, without leap seconds; capitals
-    "date-time": f"{_DATE}T{_TIME}",
     "duration": f"P(?:{_DAYS}(?:{_CLOCK})?|{_CLOCK}|[0-9]+W)",  # RFC 3339, appendix A
     "email": rf"{_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*",  # RFC 5321, without quoted names and bare addresses
     "ipv4": _IPV4,
@@ -44,7 +38,15 @@ PATTERNS = {
 }
 
 
+FORMATS = ("date", "date-time", *_PATTERNS)
+"""All that are known. Dates are those of RFC 3339 that are days of the calendar."""
+
+
 @lru_cache
 def format_automaton(name: str) -> Automaton:
-    """The texts of a format that ``PATTERNS`` knows."""
-    return regex(PATTERNS[name])
+    """The texts of one of ``FORMATS``."""
+    if name == "date":
+        return fixed_format("date", valid_days=True)
+    if name == "date-time":
+        return format_automaton("date") + literal("T") + format_automaton("time")
+    return regex(_PATTERNS[name])
