@@ -82,3 +82,10 @@ def test_it_is_used_and_right_with_real_vocabularies(name: str, load: object) ->
             assert (np.flatnonzero(bits) == np.sort(tokens[distances[ends] <= most])).all()
         used += legal.plain_text is not None
     assert used > 0
+
+
+def test_vocabularies_are_prepared_on_demand() -> None:
+    vocabulary = trieauto.Vocabulary.from_tokens([b"a", b'"', b"\xff", None], stop_token_ids=[3])
+    assert vocabulary.prepare() is vocabulary
+    assert {"plain_text", "preorder", "heights"} <= vars(vocabulary.tables).keys()
+    assert trieauto.compile(trieauto.choices(["aa"]), vocabulary).min_tokens == 2

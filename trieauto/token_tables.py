@@ -85,6 +85,10 @@ class TokenTables:
         """How many more bytes the longest token below each slot of the trie has: int32[S]."""
         return heights_of(self.nodes)  # type: ignore[no-any-return]
 
+    def prepare(self) -> None:
+        """Make all that is made when first needed, but the Aho-Corasick automaton."""
+        _ = self.preorder, self.plain_text, self.heights
+
     def _build_trie(self) -> dict[str, npt.NDArray[Any]]:
         lengths = np.diff(self.offsets)
         order, shared = sort_packed(PackedStrings(self.data, self.offsets))
