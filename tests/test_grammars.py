@@ -338,7 +338,7 @@ def test_what_needs_a_general_engine_is_refused(kind: Any, text: str, message: s
         ("ebnf", 'root ::= "a")', r"'\)' closes nothing: line 1, column 13"),
         ("ebnf", 'root ::= | "a"', "without anything in it: line 1, column 10"),
         ("ebnf", 'root ::= "a" |', "without anything in it"),
-        ("ebnf", r'root ::= "a" | "\q"', r"'\\\\q' is no escape of the ebnf notation"),
+        ("ebnf", r'root ::= "a" | "\q"', r"'\\\\q' is no escape in EBNF"),
         ("gbnf", r'root ::= "\b"', r"'\\\\b' is no escape"),
         ("gbnf", r'root ::= "\x4"', r"'\\\\x' is no escape"),
         ("lark", r'start: "\a"', r"'\\\\a' is no escape"),
@@ -418,7 +418,7 @@ def test_stats_say_what_was_chosen() -> None:
         constraint = trieauto.compile(from_grammar("a|b|a"), vocabulary, prefix_space=prefix_space)
         assert constraint.stats()["engine"] == "trie (the regex is a union of 2 strings)"
     assert trieauto.compile(trieauto.choices(["a"]), vocabulary).stats()["engine"] == "trie"
-    assert from_grammar('root ::= "a"', "ebnf").engine == "trie (the ebnf grammar is one string)"
+    assert from_grammar('root ::= "a"', "ebnf").engine == "trie (the EBNF grammar is one string)"
 
 
 def test_the_matcher_knows_the_value() -> None:

@@ -1262,3 +1262,83 @@ def test_masks_are_the_peers(peer_name: str, name: str, known: Tokenizer) -> Non
             written += known.vocabulary.tokens[token_id] or b""
             assert ours.accept_token(token_id)
             assert accept(token_id)
+
+
+# Found by using it
+
+
+def test_the_same_reference_many_times_at_once_is_one() -> None:
+    depth = 60
+    definitions: Schema = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(depth)}
+    definitions[f"a{depth}"] = {"type": "boolean"}
+    automaton = json_schema({"$ref": "#/$defs/a0", "$defs": definitions})
+    assert automaton.accepts("true")
+    assert automaton.num_states == 9
+
+
+@pytest.mark.parametrize(
+    ("schema", "where"),
+    [
+        (
+            {"properties": {"b": {"type": "integer", "minimum": 5, "maximum": 4}}},
+            "no integer is valid at #/properties/a/p",
+        ),
+        (
+            {"properties": {"b": {"type": "number", "minimum": 5, "maximum": 4}}},
+            "no number is valid at #/properties/a/p",
+        ),
+        ({"properties": {"b": False}}, "false at #/properties/a/properties/b"),
+        ({"properties": {"b": {"enum": []}}}, "no value is left at #/properties/a/properties/b/enum"),
+        ({"properties": {"b": {"type": "string", "minLength": 3, "maxLength": 2}}}, "minLength .* at #/properties/a/p"),
+        ({"properties": {"b": {"type": "array", "items": {"type": "null"}, "minItems": 3, "maxItems": 2}}}, "minItems"),
+        ({"properties": {"b": {"type": "object", "properties": {}, "minProperties": 1}}}, "no object is valid at #/p"),
+    ],
+)
+def test_where_it_comes_from_that_nothing_is_valid(schema: Schema, where: str) -> None:
+    inner = {"type": "object", "required": ["b"], **schema}
+    with pytest.raises(trieauto.EmptyConstraintError, match=where):
+        json_schema({"type": "object", "properties": {"a": inner}, "required": ["a"]})
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\nb", "\x00"])
+def test_messages_can_be_shown(name: str) -> None:
+    for schema in ({"properties": {name: {"not": {}}}}, {name: 1}, {"properties": {name: {"type": "sting"}}}):
+        with pytest.raises(trieauto.TrieautoError) as caught:
+            json_schema({"type": "object", **schema})
+        assert str(caught.value).isprintable()
+
+
+HUGE = 10**5000  # more digits than Python writes by default
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "number", "minimum": HUGE},
+        {"type": "integer", "multipleOf": HUGE},
+        {"type": "array", "items": {"type": "null"}, "maxItems": HUGE},
+        {"type": "array", "items": {"type": "null"}, "minItems": HUGE},
+        {"type": "string", "minLength": -HUGE},
+        {"enum": [HUGE]},
+    ],
+)
+def test_integers_of_very_many_digits_get_a_typed_error(schema: Schema) -> None:
+    with pytest.raises(trieauto.TrieautoError):
+        json_schema(schema)
+
+
+def test_values_in_a_structure_that_a_vocabulary_cannot_spell_are_named() -> None:
+    no_b: list[bytes | None] = [bytes([byte]) for byte in range(256) if byte != ord("b")]
+    vocabulary = trieauto.Vocabulary.from_tokens([*no_b, None], stop_token_ids=[255])
+    of_two: Schema = {"enum": ["a", "b"]}
+    structures = [
+        json_schema({"type": "object", "properties": {"t": of_two}, "required": ["t"]}),
+        json_schema(of_two, whitespace=1),
+        json_schema(of_two, escapes="any"),
+        (trieauto.literal("x") + trieauto.choices(["a", "b"])).repeat(1, 2),
+    ]
+    for automaton in structures:
+        with pytest.raises(trieauto.UnreachableValueError, match="'b' \\(1 of 2 values\\)"):
+            trieauto.compile(automaton, vocabulary)
+        assert trieauto.compile(automaton, vocabulary, unreachable="report").unreachable_values == ["b"]
+    trieauto.compile(trieauto.regex("[ab]+|" + "|".join("acegikmoqb")), vocabulary)  # alternatives are no values

@@ -422,3 +422,26 @@ def test_auto_stays_lazy_where_masks_are_too_many_to_store(monkeypatch: pytest.M
         matcher.fill_next_token_bitmask(bitmask)
         assert bits(bitmask[0]) == list(range(39))
     assert constraint.mode == "lazy"
+
+
+def test_numbers_of_very_many_digits_get_a_typed_error() -> None:
+    vocabulary = trieauto.Vocabulary.from_tokens([b"a", None], stop_token_ids=[1])
+    constraint = trieauto.compile(trieauto.choices(["a"]), vocabulary)
+    matcher = constraint.matcher()
+    huge = 10**5000  # more than Python writes by default
+    for call in (
+        lambda: constraint.matcher(-huge),
+        lambda: matcher.set_budget(-huge),
+        lambda: matcher.accept_token(huge),
+        lambda: matcher.accept_tokens([-huge]),
+        lambda: matcher.validate_tokens([huge]),
+        lambda: matcher.rollback(huge),
+        lambda: matcher.jump_forward_string(huge),
+        lambda: trieauto.choices([huge]),  # type: ignore[list-item]
+        lambda: trieauto.literal("a").repeat(huge, huge),
+        lambda: trieauto.Vocabulary.from_tokens([b"a", None], stop_token_ids=[huge]),
+        lambda: trieauto.Vocabulary.from_tokens([b"a", None], stop_token_ids=[1], size=huge),
+        lambda: trieauto.token_automaton(num_states=huge, edges=[(0, 0, 1)], start=0, accepting=[1]),
+    ):
+        with pytest.raises(trieauto.TrieautoError):
+            call()

@@ -21,7 +21,7 @@ import trieauto
 from trieauto.characters import ALL, part_of_ranges, union, utf8_automaton
 from trieauto.nfa import Nfa
 from trieauto.reference.regex_dfa import RegexDfa
-from trieauto.regex import part_of, regex
+from trieauto.regex import pattern_automaton, regex
 
 from . import tokenizers_for_tests as real
 from .regex_triples import TRIPLES
@@ -29,8 +29,7 @@ from .test_peers_equivalence import tokenizer
 
 
 def searched(pattern: str, flags: int = 0) -> trieauto.Automaton:
-    nfa = Nfa()
-    return nfa.automaton(part_of(nfa, pattern, flags, anchored=False))
+    return pattern_automaton(pattern, flags, anchored=False)
 
 
 def delta(automaton: trieauto.Automaton) -> npt.NDArray[np.int32]:
@@ -366,7 +365,7 @@ def test_searches(pattern: str, matching: list[str], other: list[str]) -> None:
 
 def test_a_regex_may_be_part_of_something_larger() -> None:
     nfa = Nfa()
-    parts = [nfa.literal(b'"'), part_of(nfa, r"\d{2,3}"), nfa.literal(b'"'), part_of_ranges(nfa, [(0xE9, 0xEA)])]
+    parts = [nfa.literal(b'"'), nfa.embed(regex(r"\d{2,3}")), nfa.literal(b'"'), part_of_ranges(nfa, [(0xE9, 0xEA)])]
     automaton = nfa.automaton(nfa.sequence(parts))
     assert automaton.accepts('"12"é')
     assert not automaton.accepts('"1"é')

@@ -73,7 +73,8 @@ def minimised(automaton: Automaton) -> Automaton:
     links = np.zeros(len(kept) + 1, np.int32)
     np.cumsum(np.bincount(number[sources[keep]], minlength=len(kept)), out=links[1:])
     targets = number[targets[keep]] if keep.any() else np.zeros(1, np.int32)
-    return Automaton(labels[keep], links, targets, automaton.accepting[kept], int(number[automaton.start]))
+    start = int(number[automaton.start])
+    return Automaton(labels[keep], links, targets, automaton.accepting[kept], start, sets=automaton.sets)
 
 
 def _bytes_of(text: str | bytes) -> bytes:

@@ -67,6 +67,7 @@ class Automaton:
         accepting: uint8[N], 1 where the string may end.
         start: the state before the first byte.
         values: the set's values, if this is a set; they begin at state 0.
+        sets: the values of the sets that it was made from, so that those a vocabulary cannot spell can be named.
         engine: what was chosen for a grammar and why, for people; "" if nothing was to choose.
     """
 
@@ -77,6 +78,7 @@ class Automaton:
     start: int
     values: SortedValues | None = None
     engine: str = ""
+    sets: tuple[Sequence[str | bytes], ...] = ()
 
     @property
     def num_states(self) -> int:

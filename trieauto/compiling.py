@@ -43,9 +43,11 @@ def compile(
             which costs well under a microsecond, and keeps the ones that cost more; "auto" begins lazy and stores all
             masks of a small automaton once so many were needed that this pays.
         unreachable: what to do about values that the vocabulary's tokens cannot spell: an error that names them, or
-            go on without them and list them in ``unreachable_values``.
+            go on without them and list them in ``unreachable_values``. Of sets inside a larger language those are
+            found that have a byte which no token has.
         prefix_space: a space before the answer, as SentencePiece tokenizers write it: "none", "optional" or
-            "required". By default "optional" for a tokenizer that puts one before the first word, else "none".
+            "required". By default "optional" for a set and a tokenizer that puts one before the first word, else
+            "none": in any other language, put the space into the pattern.
         method: for eager masks, walking the token trie and the automaton together, or the trie paper's Aho-Corasick
             pass (section 4.2; sets only). The masks are equal.
         threads: for eager masks; by default one up to 160,000 states, then one for each processor, eight at most.

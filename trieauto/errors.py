@@ -61,9 +61,19 @@ class TokenNotAllowedError(TrieautoError):
     """A token that cannot be accepted here, or an id outside the vocabulary."""
 
 
+def printable(text: str) -> str:
+    """A text with whatever cannot be shown, or would break the line, as escapes."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
+    )
+
+
 def shorten(value: object, limit: int = 80) -> str:
     """``repr`` of a value for an error message, cut in the middle when longer than ``limit`` characters."""
-    text = repr(value[: 2 * limit]) if isinstance(value, (str, bytes)) and len(value) > 2 * limit else repr(value)
+    try:
+        text = repr(value[: 2 * limit]) if isinstance(value, (str, bytes)) and len(value) > 2 * limit else repr(value)
+    except Exception:  # Python does not write integers of very many digits, and objects may have any faults
+        return f"an integer of {value.bit_length():,} bits" if isinstance(value, int) else f"<{type(value).__name__}>"
     if len(text) <= limit:
         return text
     size = f" ({len(value):,} long)" if isinstance(value, (str, bytes)) else ""

@@ -157,7 +157,7 @@ class Matcher:
             raise TokenNotAllowedError(f"token id {shorten(token_id)} is not an integer") from None
         size = self._constraint.vocabulary.size
         if not 0 <= checked < size:
-            raise TokenNotAllowedError(f"token id {checked:,} is outside the vocabulary of {size:,} ids")
+            raise TokenNotAllowedError(f"token id {shorten(checked)} is outside the vocabulary of {size:,} ids")
         return checked
 
     # Time travel

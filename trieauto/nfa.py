@@ -23,8 +23,14 @@ GROWTH = (2, 8)
 ROOM = (1_000, 30_000)
 LARGE = 256  # states of a trie that is laid out as it is
 
+_MOST_REASONS = 3
+
 _Edges = tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8], npt.NDArray[np.int32]]
 _NO_EDGES = np.zeros(0, np.int32), np.zeros(0, np.uint8), np.zeros(0, np.int32)
+
+
+class TooManyStatesError(UnsupportedError):
+    """It takes very many states to be certain where a string leads."""
 
 
 class Part(NamedTuple):
@@ -54,6 +60,8 @@ class Nfa:
         self._jumps: list[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]] = []
         self._few_jumps: list[int] = []  # source, target; the next one
         self._tries: list[tuple[Automaton, int, int]] = []  # between two states
+        self._reasons: list[str] = []
+        self.sets: list[Sequence[str | bytes]] = []  # the values of those embedded
 
     # States and edges
 
@@ -111,6 +119,7 @@ class Nfa:
 
     def embed(self, automaton: Automaton) -> Part:
         """The language of an automaton. O(its edges); the trie of a large set is only noted, to be laid out."""
+        self.sets += automaton.sets if automaton.values is None else [automaton.values.given]
         if automaton.is_trie and automaton.num_states >= LARGE:
             self._num_nodes += automaton.num_states
             begin = self.states(2)
@@ -145,6 +154,11 @@ class Nfa:
             self.jump(part.end, start + 1)
         return Part(start, start + 1)
 
+    def never(self, reason: str) -> Part:
+        """No string at all; why, for the error if nothing else is allowed either."""
+        self._reasons.append(reason)
+        return self.choice([])
+
     def optional(self, part: Part) -> Part:
         """It, or nothing."""
         whole = self.choice([part])
@@ -172,12 +186,15 @@ class Nfa:
 
     # The result
 
-    def automaton(self, part: Part) -> Automaton:
+    def automaton(self, part: Part, attempts: int = len(GROWTH)) -> Automaton:
         """The deterministic automaton of a part, every state of which can reach the end.
+
+        Args:
+            attempts: how often to try, each time with more room.
 
         Raises:
             EmptyConstraintError: the part has no string at all.
-            UnsupportedError: it takes very many states to be certain where a string leads (as in ``.*a.{30}``).
+            TooManyStatesError: it takes very many states to be certain where a string leads (as in ``.*a.{30}``).
         """
         trie_begins = np.zeros(len(self._tries) + 1, np.int32)
         np.cumsum([trie.num_states for trie, _, _ in self._tries], out=trie_begins[1:])
@@ -188,9 +205,10 @@ class Nfa:
             self.num_states, *self._all_edges(), *self._all_jumps(), entries, exits, roots, part.start, part.end
         )
         if not is_possible:
-            raise EmptyConstraintError("no string is allowed at all: nothing could ever be generated")
+            why = "".join(f"; {reason}" for reason in self._reasons[:_MOST_REASONS])
+            raise EmptyConstraintError(f"no string is allowed at all: nothing could ever be generated{why}")
         nodes = self._all_nodes(trie_begins)
-        for growth, room in zip(GROWTH, ROOM, strict=True):
+        for growth, room in tuple(zip(GROWTH, ROOM, strict=True))[:attempts]:
             states = growth * self.num_states + self._num_nodes + room
             result = determinise(
                 links, labels, targets, jump_links, jump_targets, part.start, part.end, trie_begins, *nodes, exits,
@@ -199,14 +217,15 @@ class Nfa:
             if len(result[0]) > 0:
                 break
         else:
-            raise UnsupportedError(
+            raise TooManyStatesError(
                 f"this takes more than {states:,} states to be certain where a string leads: what can begin in the "
                 "same way is repeated many times"
             )
         links, labels, targets, accepting = result
         if len(targets) == 0:
             targets = np.zeros(1, np.int32)  # empty would mean a trie
-        return Automaton(labels, links, targets, accepting, 0)
+        sets = {id(values): values for values in self.sets}
+        return Automaton(labels, links, targets, accepting, 0, sets=tuple(sets.values()))
 
     def _all_edges(self) -> _Edges:
         """In the order of their labels where they have one source."""

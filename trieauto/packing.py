@@ -15,6 +15,7 @@ from .errors import TrieautoError, shorten
 from .kernels.strings import byte_offsets, common_prefixes, shared_prefix, sort_strings, split_by_rank
 
 MAX_THREADS = 64
+_LARGEST = 10**30
 PARALLEL_COUNT = 20_000  # strings; below, starting threads costs more than they save
 
 
@@ -83,13 +84,15 @@ def _pack_mixed(values: Sequence[str | bytes]) -> PackedStrings:
 
 
 def as_integer(value: object) -> int | None:
-    """The integer that a value is, or None for anything else, a bool included."""
+    """The integer that a value is, or None for anything else, a bool included. Far beyond anything that there can be so
+    many of, the limit instead: Python refuses to write integers of thousands of digits into messages."""
     if isinstance(value, (bool, np.bool_)):
         return None
     try:
-        return operator.index(value)  # type: ignore[arg-type]
+        number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         return None
+    return max(-_LARGEST, min(number, _LARGEST))
 
 
 def as_bytes(value: str | bytes) -> bytes:

@@ -13,7 +13,8 @@ from .automaton import Automaton
 from .characters import ALL, ALL_BYTES, part_of_ranges, utf8_automaton
 from .choices import choices
 from .errors import EmptyConstraintError, TrieautoError, UnsupportedError, shorten
-from .nfa import Nfa, Part, edges_of
+from .nfa import Nfa, Part, TooManyStatesError, edges_of
+from .regex_symbols import Symbols
 from .regex_tree import Anchor, Characters, Choice, Node, Repeat, parse
 
 _FEW_CHOICES = 8  # fewer are joined as they are
@@ -33,9 +34,9 @@ def regex(pattern: str | bytes, flags: int | re.RegexFlag = 0) -> Automaton:
     Returns:
         A deterministic automaton, not always minimal. Time and memory grow with the states, which are as many as the
         repeats written out have: ``[^"]{0,2000}`` takes some 0.1 s. Where repeats can be told apart in several ways,
-        as in ``([a-z]+ ?){1,100}``, there are in between the square of their number and more, and those that make no
-        difference are put together at the end. The first use in a process of ``\\w``, ``\\d``, ``\\s``, or
-        IGNORECASE asks Unicode's tables, for some 30 to 80 ms each.
+        as in ``(\\w+ ?){1,100}``, there are in between the square of their number and more, and those that make no
+        difference are put together at the end: some hundred such repeats take a second or two. The first use in a
+        process of ``\\w``, ``\\d``, ``\\s``, or IGNORECASE asks Unicode's tables, for some 30 to 80 ms each.
 
     Raises:
         UnsupportedError: what is not regular, or would take too many states: look-around, back-references, word
@@ -45,14 +46,11 @@ def regex(pattern: str | bytes, flags: int | re.RegexFlag = 0) -> Automaton:
         EmptyConstraintError: the pattern matches no string at all.
         TrieautoError: not a regular expression (with the message and position of ``re``), or nested too deeply.
     """
-    nfa = Nfa()
-    automaton = nfa.automaton(part_of(nfa, pattern, flags))
-    # More states than its parts have: it remembers what may make no difference.
-    return minimised(automaton) if automaton.num_states > nfa.num_states else automaton
+    return pattern_automaton(pattern, flags)
 
 
-def part_of(nfa: Nfa, pattern: str | bytes, flags: int | re.RegexFlag = 0, anchored: bool = True) -> Part:
-    """A regular expression as a part of an automaton in the making; see ``regex``.
+def pattern_automaton(pattern: str | bytes, flags: int | re.RegexFlag = 0, anchored: bool = True) -> Automaton:
+    """As ``regex``, which see.
 
     Args:
         anchored: whether the pattern is to match the whole string. Otherwise it may match anywhere in it, as in
@@ -62,7 +60,19 @@ def part_of(nfa: Nfa, pattern: str | bytes, flags: int | re.RegexFlag = 0, ancho
     nodes = parse(pattern, flags)
     edge = _Edge.SHUT if anchored else _Edge.OPEN
     try:
-        return _Builder(nfa, pattern).sequence(nodes, edge, edge)
+        nfa = Nfa()
+        part = _Builder(nfa, pattern).sequence(nodes, edge, edge)
+        nfa.sets.clear()  # alternatives are no values
+        try:
+            automaton = nfa.automaton(part, attempts=1)
+        except TooManyStatesError:
+            symbols = Symbols.of(nodes) if isinstance(pattern, str) else None
+            if symbols is not None:
+                nfa = Nfa()
+                return symbols.spelled(nfa.automaton(_Builder(nfa, pattern, symbols).sequence(nodes, edge, edge)))
+            automaton = nfa.automaton(part)
+        # More states than its parts have: it remembers what may make no difference.
+        return minimised(automaton) if automaton.num_states > nfa.num_states else automaton
     except RecursionError:
         raise TrieautoError(f"the pattern {shorten(pattern)} is nested too deeply") from None
 
@@ -78,10 +88,11 @@ class _Edge(Enum):
 class _Builder:
     """Adds the nodes of one pattern to an ``Nfa``."""
 
-    def __init__(self, nfa: Nfa, pattern: str | bytes) -> None:
+    def __init__(self, nfa: Nfa, pattern: str | bytes, symbols: Symbols | None = None) -> None:
         self.nfa = nfa
         self.pattern = pattern
         self.is_text = isinstance(pattern, str)
+        self.symbols = symbols  # in the place of bytes
 
     def sequence(self, nodes: Sequence[Node], left: _Edge, right: _Edge) -> Part:
         begin, end = 0, len(nodes)
@@ -127,6 +138,8 @@ class _Builder:
 
     def _node(self, node: Node, left: _Edge, right: _Edge) -> Part:
         if isinstance(node, Characters):
+            if self.symbols is not None:
+                return self.nfa.any_byte(self.symbols.bytes_of(node.ranges))
             if self.is_text:
                 return part_of_ranges(self.nfa, node.ranges)
             return self.nfa.any_byte(byte for first, last in node.ranges for byte in range(first, last + 1))
@@ -150,6 +163,8 @@ class _Builder:
         return self.nfa.choice(parts)
 
     def _bytes_of(self, nodes: Sequence[Node]) -> bytes:
+        if self.symbols is not None:
+            return b"".join(self.symbols.bytes_of(node.ranges) for node in nodes if isinstance(node, Characters))
         numbers = [node.ranges[0][0] for node in nodes if isinstance(node, Characters)]
         return "".join(map(chr, numbers)).encode() if self.is_text else bytes(numbers)
 
@@ -178,11 +193,11 @@ class _Builder:
 
     def _automaton(self, nodes: list[Node]) -> Automaton | None:
         """The deterministic automaton of what is to be copied many times; None if it has no string."""
-        if self.is_text and len(nodes) == 1 and isinstance(nodes[0], Characters):
+        if self.symbols is None and self.is_text and len(nodes) == 1 and isinstance(nodes[0], Characters):
             return utf8_automaton(tuple(nodes[0].ranges))
         nfa = Nfa()
         try:
-            return nfa.automaton(_Builder(nfa, self.pattern).sequence(nodes, _Edge.INNER, _Edge.INNER))
+            return nfa.automaton(_Builder(nfa, self.pattern, self.symbols).sequence(nodes, _Edge.INNER, _Edge.INNER))
         except EmptyConstraintError:
             return None
 

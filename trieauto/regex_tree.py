@@ -10,7 +10,7 @@ from typing import Any
 
 from .character_classes import CharacterClass, Item, property_ranges, ranges_of
 from .characters import FIRST_SURROGATE, LAST_SURROGATE, Ranges
-from .errors import TrieautoError, UnsupportedError, shorten
+from .errors import TrieautoError, UnsupportedError, printable, shorten
 
 _parser: Any = import_module("re._parser")
 _MAX_REPEAT = int(_parser.MAXREPEAT)
@@ -100,7 +100,9 @@ def parse(pattern: str | bytes, flags: int) -> list[Node]:
 
 
 def _refusal(what: str, position: int, pattern: str | bytes) -> UnsupportedError:
-    return UnsupportedError(f"{what} at position {position} of the pattern {shorten(pattern)} is not supported")
+    return UnsupportedError(
+        f"{printable(what)} at position {position} of the pattern {shorten(pattern)} is not supported"
+    )
 
 
 # Python's parser keeps no positions. But all it finds it appends to a SubPattern, and its Tokenizer knows at any time

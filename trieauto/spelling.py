@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -34,8 +36,9 @@ def states_spelled(
 def find_unreachable_values(
     automaton: Automaton, vocabulary: Vocabulary, distances: npt.NDArray[np.int32], *, error: bool
 ) -> list[str | bytes]:
-    """The set's values that no sequence of tokens spells, of which the vocabulary lacks some bytes; the error that
-    names them, if that is asked for. ``distances``: fewest tokens from each state to the end.
+    """The values that no sequence of tokens spells, where the vocabulary lacks some bytes: those of a set, exactly; of
+    sets inside a larger language, those with a byte that no token has. Or the error that names them, if that is asked
+    for. ``distances``: fewest tokens from each state to the end.
 
     Raises:
         EmptyConstraintError: nothing at all can be spelled.
@@ -46,16 +49,34 @@ def find_unreachable_values(
         example = "" if values is None else f", not even {shorten(values[0])}"
         raise EmptyConstraintError(f"this vocabulary can spell nothing of what is allowed{example}")
     if values is None:
-        return []
+        return _unwritable(automaton.sets, vocabulary, error=error)
     reached = states_spelled(automaton, vocabulary, distances, automaton.start)
     missing = np.setdiff1d(values.order, values.order[reached[values.terminals] != 0])
     missing_values = sorted(map(values.given.__getitem__, missing.tolist()), key=as_bytes)
     if missing_values and error:
-        shown = ", ".join(shorten(value) for value in missing_values[:5])
-        more = f" and {len(missing_values) - 5:,} more" if len(missing_values) > 5 else ""
-        raise UnreachableValueError(
-            f"this vocabulary has no tokens that spell {shown}{more} "
-            f"({len(missing_values):,} of {len(values):,} values); with unreachable='report' they are left out",
-            missing_values,
-        )
+        raise _unreachable(missing_values, len(values))
     return missing_values
+
+
+def _unwritable(sets: Sequence[Sequence[str | bytes]], vocabulary: Vocabulary, *, error: bool) -> list[str | bytes]:
+    """The values of sets inside a larger language that hold a byte which no token has.
+
+    Whether a token that has it is of use depends on what stands around the value, so those are not looked for.
+    """
+    has_byte = np.zeros(256, bool)
+    has_byte[vocabulary.tables.data] = True
+    with_token = np.flatnonzero(has_byte).astype(np.uint8).tobytes()
+    missing = {value for values in sets for value in values if as_bytes(value).translate(None, with_token)}
+    if missing and error:
+        raise _unreachable(sorted(missing, key=as_bytes), sum(map(len, sets)))
+    return sorted(missing, key=as_bytes)
+
+
+def _unreachable(missing: list[str | bytes], count: int) -> UnreachableValueError:
+    shown = ", ".join(shorten(value) for value in missing[:5])
+    more = f" and {len(missing) - 5:,} more" if len(missing) > 5 else ""
+    return UnreachableValueError(
+        f"this vocabulary has no tokens that spell {shown}{more} "
+        f"({len(missing):,} of {count:,} values); with unreachable='report' they are left out",
+        missing,
+    )

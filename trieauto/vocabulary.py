@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import operator
 import os
 from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
@@ -14,6 +13,7 @@ from typing import Any
 from . import sources
 from .errors import VocabularyError, shorten
 from .frozen import Frozen
+from .packing import as_integer
 from .token_tables import TokenTables, token_tables
 
 MAX_SIZE = 2**24  # token ids; far beyond any model, and a bitmask row of 2 MB
@@ -181,11 +181,8 @@ def _checked_stop_ids(stop_token_ids: Iterable[int]) -> tuple[int, ...]:
 
 
 def _checked_id(token_id: int) -> int:
-    try:
-        checked = operator.index(token_id)
-    except TypeError:
-        checked = None
-    if checked is None or isinstance(token_id, bool):
+    checked = as_integer(token_id)
+    if checked is None:
         raise VocabularyError(f"stop token id {shorten(token_id)} is not an integer")
     if checked < 0:
         raise VocabularyError(f"stop token id {checked} is negative")
@@ -193,10 +190,9 @@ def _checked_id(token_id: int) -> int:
 
 
 def _checked_size(size: int) -> int:
-    try:
-        checked = operator.index(size)
-    except TypeError:
-        raise VocabularyError(f"size is {shorten(size)}; it must be the width of the model's logits") from None
+    checked = as_integer(size)
+    if checked is None:
+        raise VocabularyError(f"size is {shorten(size)}; it must be the width of the model's logits")
     if checked > MAX_SIZE:
         raise VocabularyError(f"size is {checked:,}; at most {MAX_SIZE:,} token ids are supported")
     return checked

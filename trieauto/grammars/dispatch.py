@@ -54,7 +54,8 @@ def from_grammar(text: str, kind: Kind = "regex") -> Automaton:
         return _from_regex(text)
     if kind == "json_schema":
         return _from_json_schema(text)
-    return _as_trie(choices(values_of_grammar(text, NOTATIONS[kind])), f"{kind} grammar")
+    notation = NOTATIONS[kind]
+    return _as_trie(choices(values_of_grammar(text, notation)), f"{notation.title} grammar")
 
 
 def _from_regex(pattern: str) -> Automaton:

@@ -41,6 +41,11 @@ class Notation:
     allows_nothing: bool
     is_lexed: bool
 
+    @property
+    def title(self) -> str:
+        """Its name, for people."""
+        return "Lark" if self.kind == "lark" else self.kind.upper()
+
     def values(self, literals: str) -> list[str]:
         """The strings of a run of literals."""
         bodies: list[str] = self.literal.findall(literals)
@@ -56,7 +61,7 @@ class Notation:
             return bytes.fromhex(escape.replace("\\u", "")).decode("utf-16-be")
         if found["sign"] is not None:
             if found["sign"] not in self.signs:
-                raise TrieautoError(f"{escape!r} is no escape of the {self.kind} notation")
+                raise TrieautoError(f"{escape!r} is no escape in {self.title}")
             return self.signs[found["sign"]]
         digits = escape[2:].lstrip("0")
         code = int(digits or "0", 16) if len(digits) < 8 else 0x110000

@@ -57,7 +57,7 @@ class _Union:
     def values(self) -> list[str]:
         start = self._notation.start
         if start not in self._rules:
-            raise TrieautoError(f"there is no rule {start!r}, with which a {self._notation.kind} grammar begins")
+            raise TrieautoError(f"there is no rule {start!r}, with which {self._notation.title} grammars begin")
         values = self._values_of_rule(Token("name", start, 0))
         if self._first_sequence is not None:
             self._check_terminals(self._first_sequence)
@@ -84,7 +84,9 @@ class _Union:
                 rule = self._rules[name] = []
                 newline = None
             elif rule is None or (newline is not None and token.text[:1] != "|"):
-                raise self._refused(token) if group == "other" else self._error("a rule has to begin here", token)
+                following = self._text[token.position + len(token.text) :][:1]
+                is_more = group == "other" or (self._notation.is_lexed and following in (".", "{"))
+                raise self._refused(token) if is_more else self._error("a rule has to begin here", token)
             else:
                 rule.append(token)
                 newline = None
@@ -203,10 +205,10 @@ class _Union:
         return f"line {line}, column {end - self._text.rfind(chr(10), 0, end)}"
 
     def _error(self, message: str, token: Token) -> TrieautoError:
-        return TrieautoError(f"{message}: {self._place(token)} of the {self._notation.kind} grammar")
+        return TrieautoError(f"{message}: {self._place(token)} of the {self._notation.title} grammar")
 
     def _refused(self, token: Token, what: str | None = None) -> UnsupportedError:
-        where = f"{self._place(token)} of the {self._notation.kind} grammar"
+        where = f"{self._place(token)} of the {self._notation.title} grammar"
         return UnsupportedError(
             f"{what or shorten(token.text)} at {where} needs a general grammar engine: trieauto reads grammars that "
             "are finite unions of string literals"

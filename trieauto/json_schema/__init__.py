@@ -41,10 +41,11 @@ def json_schema(
       without any declared has names of all kinds, and so needs ``max_depth``.)
     - Integers have no fraction and no exponent, and there is no -0. Numbers with bounds have no exponent, and -0.0 only
       if there are numbers below zero. Values of ``enum`` and ``const`` are written as the schema has them.
-    - Texts with surrogates that are no pair.
+    - Texts with surrogates that are no pair. (In ``enum``, ``const`` and names they are refused.)
 
-    ``pattern`` is searched for, in the syntax of Python's ``re`` (see ``regex``). The standard's ``\\d``, ``\\w`` and
-    ``\\s`` are ASCII, those of many validators are Unicode's: what is generated matches by both. Of formats
+    ``pattern`` is searched for, in the syntax and with the meaning of Python's ``re`` (see ``regex``). The standard's
+    ``\\d`` and ``\\w`` are ASCII, those of many validators are Unicode's: what is generated matches by both, but in a
+    complement (``[^a]``, ``.``) it need not be what ECMAScript has, which counts UTF-16 and other line ends. Of formats
     there are date (days of the calendar), time, date-time, duration (RFC 3339; capitals, no leap seconds), email (no
     quoted names, no addresses in brackets), ipv4, ipv6, uuid. Annotations change nothing; neither do keywords that
     begin with x-.
@@ -55,8 +56,9 @@ def json_schema(
             each closing one. None by default.
         escapes: characters in strings as ``json.dumps`` writes them, or in any form that JSON has for them.
         max_depth: how many levels a ``$ref`` may be inside itself (1: not at all), and how many levels of arrays and
-            objects a value may have of which the schema says nothing. The automaton grows exponentially with it. None:
-            neither is allowed.
+            objects a value may have of which the schema says nothing: with 1, ``{}`` allows ``[1]`` and not ``[[1]]``,
+            ``{"type": "object"}`` allows ``{"a":1}`` and not ``{"a":[1]}``. The automaton grows exponentially with it.
+            None: neither is allowed.
         max_digits: the most digits of an integer, and of each part of a number (before the point, after it, in the
             exponent); None: any number.
         formats: "annotation" ignores ``format``, which is JSON Schema's own default.
@@ -69,11 +71,15 @@ def json_schema(
 
     Raises:
         UnsupportedError: what would change the language and is not supported; it names it and the JSON pointer.
-            Among others: ``not``, ``if``, ``contains``, ``patternProperties``, ``dependentRequired``; ``oneOf`` whose
-            alternatives cannot be shown to be disjoint; ``uniqueItems``; ``multipleOf`` for numbers; recursion without
-            ``max_depth``: without a bound it is no regular language. Also what takes too much: ``max_depth`` or
-            ``whitespace`` over 1,000, ``max_digits`` over 10,000, more than 12 levels of which the schema says nothing.
-        EmptyConstraintError: no value is valid.
+            These are ``not``, ``if``, ``contains``, ``patternProperties``, ``propertyNames``, ``dependentRequired``,
+            ``dependentSchemas``, ``unevaluatedItems``, ``$dynamicRef`` and their like; ``items`` as a list, which
+            drafts 6 and 7 have (say ``prefixItems`` in 2020-12); ``minProperties`` and ``maxProperties`` where
+            properties would have to be counted; ``format`` beside ``enum``; ``oneOf`` whose alternatives cannot be
+            shown to be disjoint; ``uniqueItems`` for more than one; ``multipleOf`` for numbers; keywords and formats
+            that are not known (``nullable``); recursion without ``max_depth``: without a bound it is no regular language. Also what takes
+            too much: ``max_depth`` or ``whitespace`` over 1,000, ``max_digits`` over 10,000, more than 12 levels of
+            which the schema says nothing, schemas more than some 150 levels deep.
+        EmptyConstraintError: no value is valid; where that comes from, if it is known.
         TrieautoError: not a schema, with the JSON pointer; not an option.
     """
     options = _options(whitespace, escapes, max_depth, max_digits, formats)
@@ -90,8 +96,13 @@ def json_schema(
         return values_automaton(values, pointer_of_values(root, "#"))
     try:
         return Builder(root, options, dialect).automaton()
-    except RecursionError:
-        raise unsupported("#", "the schema is nested too deeply") from None
+    except EmptyConstraintError as error:
+        why = str(error).partition("; ")[2]
+        raise EmptyConstraintError(f"the schema allows no value at all{why and ': '}{why}") from None
+    except (RecursionError, SystemError):  # the latter if it happens while a kernel is called
+        raise unsupported(
+            "#", "the schema is nested too deeply for Python's stack (see sys.setrecursionlimit)"
+        ) from None
 
 
 def _options(whitespace: object, escapes: Any, max_depth: object, max_digits: object, formats: Any) -> Options:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..errors import shorten
 from ..nfa import Part
 from ..regex import part_of_repeat
 from .checking import pointer, unsupported
@@ -32,7 +33,7 @@ def array_part(builder: Builder, schema: Mapping[str, Any], place: Place) -> Par
         raise unsupported(pointer(place.at, "uniqueItems"), "arrays of more than one item, all of them different")
     nfa = builder.nfa
     if most is not None and least > most:
-        return nfa.choice([])
+        return nfa.never(f"minItems is more than there may be at {place.at}")
     after = nfa.states(1)  # an item has just ended
     close = nfa.states(1)
     begin = nfa.sequence([nfa.literal(b"["), space(nfa, builder.options.whitespace)])
@@ -93,7 +94,7 @@ def _many(
         return
     num_copies = least - count if rest is None else rest
     if item.num_states * num_copies > _MAX_STATES:
-        raise unsupported(place.at, f"{num_copies:,} items of {item.num_states:,} states each")
+        raise unsupported(place.at, f"{shorten(num_copies)} items of {item.num_states:,} states each")
     if count == 0:
         first = nfa.embed(item)
         nfa.jump(here, first.start)

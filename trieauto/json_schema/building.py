@@ -147,7 +147,7 @@ class Builder:
         if isinstance(schema, _Anything):
             return self.nfa.embed(_anything(schema.depth, self.options))
         if schema is False:
-            return self.nfa.choice([])
+            return self.nfa.never(f"false at {place.at}")
         if schema is True:
             schema = {}
         place = self._checked(schema, place)
@@ -256,7 +256,9 @@ class Builder:
             if key not in self._remembered:
                 self._remembered[key] = self.separate(contents, target)
             automaton = self._remembered[key]
-            return self.nfa.choice([]) if automaton is None else self.nfa.embed(automaton)
+            if automaton is None:
+                return self.nfa.never(f"no value is valid at {target.at}")
+            return self.nfa.embed(automaton)
 
     @contextmanager
     def _opened(self, targets: set[int], place: Place) -> Iterator[bool]:
@@ -293,11 +295,12 @@ class Builder:
                 raise unsupported(
                     pointer(place.at, "$ref"), "a reference that comes back to itself with no value between"
                 )
+            if self._dialect in LEGACY:
+                own, pieces = {}, []
+            if id(contents) not in targets:  # else it is among what is asked for at once already
+                pieces.insert(0, (contents, target))
             targets.add(id(contents))
             way |= {id(contents)}
-            pieces.insert(0, (contents, target))
-            if self._dialect in LEGACY:
-                own, pieces = {}, pieces[:1]
         flat: list[tuple[Mapping[str, Any] | bool, Any]] = [(own, place.resolver)] if own else []
         for member, where in pieces:
             flat.append(self._flat(member, where, targets, way))

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..errors import TrieautoError, UnsupportedError, shorten
+from ..errors import TrieautoError, UnsupportedError, printable, shorten
 
 KINDS = ("string", "integer", "number", "boolean", "null", "array", "object")
 
@@ -67,7 +67,7 @@ _NOT_SUPPORTED = "not supported in the schema at "
 
 def pointer(at: str, *tokens: str | int) -> str:
     """A JSON pointer, as a URI fragment, to what lies below another."""
-    return at + "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in tokens)
+    return at + "".join("/" + printable(str(token)).replace("~", "~0").replace("/", "~1") for token in tokens)
 
 
 def malformed(at: str, message: str) -> TrieautoError:

@@ -97,7 +97,7 @@ def values_automaton(values: Sequence[Any], at: str) -> Automaton:
 def values_part(nfa: Nfa, values: Sequence[Any], at: str, escapes: Escapes, whitespace: int) -> Part:
     """Values with the spellings and spaces that options allow."""
     if not values:
-        return nfa.choice([])
+        return nfa.never(f"no value is left at {at}")
     if escapes == "canonical" and set(map(type, values)) == {str}:
         return _strings_part(nfa, values, at)
     if whitespace == 0 and escapes == "canonical":
@@ -129,6 +129,7 @@ def quoted(nfa: Nfa, strings: Sequence[str], at: str, escapes: Escapes) -> Part:
         return nfa.literal(spelled_string(strings[0]).encode())
     if escapes == "canonical":
         return _strings_part(nfa, strings, at)
+    nfa.sets.append(strings)
     return nfa.sequence([nfa.literal(b'"'), nfa.embed(escaped(choices(strings), escapes)), nfa.literal(b'"')])
 
 

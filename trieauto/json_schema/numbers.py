@@ -11,7 +11,7 @@ from typing import Any
 
 from ..automaton import Automaton
 from ..choices import choices
-from ..errors import EmptyConstraintError
+from ..errors import EmptyConstraintError, shorten
 from ..nfa import Nfa, Part
 from .checking import pointer, unsupported
 
@@ -26,13 +26,13 @@ def integer_part(nfa: Nfa, schema: Mapping[str, Any], at: str, max_digits: int |
     low, high = _integer_bounds(schema)
     step = schema.get("multipleOf", 1)
     if step != int(step):
-        raise unsupported(pointer(at, "multipleOf"), f"multiples of {step}, which is no integer")
+        raise unsupported(pointer(at, "multipleOf"), f"multiples of {shorten(step)}, which is no integer")
     if int(step) > 1:
         return _multiples(nfa, int(step), low, high, at, max_digits)
     try:
         return nfa.embed(_integers(low, high, max_digits))
     except EmptyConstraintError:
-        return nfa.choice([])
+        return nfa.never(f"no integer is valid at {at}")
 
 
 @lru_cache(maxsize=256)
@@ -60,6 +60,8 @@ def number_part(nfa: Nfa, schema: Mapping[str, Any], at: str, max_digits: int | 
     low, high = _decimal_bounds(schema, at)
     if low is None and high is None:
         return nfa.embed(_any_number(max_digits))
+    if low is not None and high is not None and low > high:
+        return nfa.never(f"no number is valid at {at}")
     parts = []
     zero = Decimal(0)
     if low is None or low < 0:
@@ -105,7 +107,9 @@ def _decimal_bounds(schema: Mapping[str, Any], at: str) -> tuple[Decimal | None,
             except OverflowError:
                 is_exact = False
             if not is_exact:
-                raise unsupported(pointer(at, keyword), f"a bound of numbers that no double is equal to, {bound}")
+                raise unsupported(
+                    pointer(at, keyword), f"a bound of numbers that no double is equal to, {shorten(bound)}"
+                )
     lows = [float(schema["minimum"])] if "minimum" in schema else []
     lows += [math.nextafter(schema["exclusiveMinimum"], math.inf)] if "exclusiveMinimum" in schema else []
     highs = [float(schema["maximum"])] if "maximum" in schema else []
@@ -233,7 +237,9 @@ def _multiples(nfa: Nfa, step: int, low: int | None, high: int | None, at: str, 
             raise unsupported(pointer(at, "multipleOf"), f"more than {_MAX_MULTIPLES:,} multiples in a range")
         return nfa.embed(choices([str(number) for number in range(first, last + 1, step)]))
     if step > _MAX_REMAINDERS or max_digits is not None or low not in (None, 0, 1) or high is not None:
-        raise unsupported(pointer(at, "multipleOf"), f"multiples of {step} but in a range with both ends, or from 0 on")
+        raise unsupported(
+            pointer(at, "multipleOf"), f"multiples of {shorten(step)} but in a range with both ends, or from 0 on"
+        )
     parts = [nfa.literal(b"0")] if low != 1 else []
     if low is None:
         parts.append(nfa.sequence([nfa.literal(b"-"), _positive_multiples(nfa, step)]))

@@ -37,6 +37,8 @@ def object_part(builder: Builder, schema: Mapping[str, Any], place: Place) -> Pa
             value = schema.get("additionalProperties", unevaluated)
             fields.append((name, value, place.below("required" if value is True else "additionalProperties")))
     _check_counts(schema, at, len(required), len(fields), is_open=more is not False)
+    if more is False and not fields and schema.get("minProperties", 0) > 0:
+        return nfa.never(f"no object is valid at {at}")
     if more is True:
         more = builder.any_below(place)
 

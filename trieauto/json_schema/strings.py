@@ -10,7 +10,7 @@ from typing import Any
 from ..automaton import Automaton
 from ..errors import EmptyConstraintError, TrieautoError, UnsupportedError
 from ..nfa import Nfa, Part
-from ..regex import part_of, regex
+from ..regex import pattern_automaton, regex
 from .checking import malformed, pointer, unsupported
 from .escaping import Escapes, characters, escaped
 from .formats import FORMATS, format_automaton
@@ -37,7 +37,7 @@ def string_part(nfa: Nfa, schema: Mapping[str, Any], at: str, escapes: Escapes, 
         if size is not None and size > MAX_LENGTH:
             raise unsupported(pointer(at, keyword), f"strings of more than {MAX_LENGTH:,} characters that are counted")
     if most is not None and least > most:
-        return nfa.choice([])
+        return nfa.never(f"minLength is more than maxLength at {at}")
     name = schema.get("format") if use_formats else None
     if name is not None and name not in FORMATS:
         known = ", ".join(FORMATS)
@@ -48,7 +48,7 @@ def string_part(nfa: Nfa, schema: Mapping[str, Any], at: str, escapes: Escapes, 
     try:
         body = _body(escapes, least, most, pattern, name)
     except EmptyConstraintError:
-        return nfa.choice([])
+        return nfa.never(f"no string is valid at {at}")
     except TrieautoError as error:
         raise _refusal(error, pointer(at, "pattern" if pattern is not None else "format")) from None
     return nfa.sequence([nfa.literal(b'"'), nfa.embed(body), nfa.literal(b'"')])
@@ -99,10 +99,7 @@ def _matching(pattern: str) -> list[Automaton]:
     if not has_classes or _COMPLEMENTS.search(pattern):
         # With fewer characters in a class, a complement has more, so ASCII alone would let through what re rejects.
         readings.append(0)
-    texts = []
-    for flags in readings:
-        nfa = Nfa()
-        texts.append(nfa.automaton(part_of(nfa, pattern, flags, anchored=False)))
+    texts = [pattern_automaton(pattern, flags, anchored=False) for flags in readings]
     if len(readings) > 1 and re.search(r"\\[sS]", pattern):
         texts.append(regex(f"[^{_BYTE_ORDER_MARK}]*"))
     return texts
