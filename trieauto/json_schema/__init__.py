@@ -72,12 +72,13 @@ def json_schema(
     Raises:
         UnsupportedError: what would change the language and is not supported; it names it and the JSON pointer.
             These are ``not``, ``if``, ``contains``, ``patternProperties``, ``propertyNames``, ``dependentRequired``,
-            ``dependentSchemas``, ``unevaluatedItems``, ``$dynamicRef`` and their like; ``items`` as a list, which
-            drafts 6 and 7 have (say ``prefixItems`` in 2020-12); ``minProperties`` and ``maxProperties`` where
-            properties would have to be counted; ``format`` beside ``enum``; ``oneOf`` whose alternatives cannot be
-            shown to be disjoint; ``uniqueItems`` for more than one; ``multipleOf`` for numbers; keywords and formats
-            that are not known (``nullable``); recursion without ``max_depth``: without a bound it is no regular language. Also what takes
-            too much: ``max_depth`` or ``whitespace`` over 1,000, ``max_digits`` over 10,000, more than 12 levels of
+            ``dependentSchemas``, ``unevaluatedItems``, ``$dynamicRef`` and their like; ``items`` as a list,
+            which drafts 6 and 7 have (say ``prefixItems`` in 2020-12); ``minProperties`` and
+            ``maxProperties`` where properties would have to be counted; ``format`` beside ``enum``;
+            ``oneOf`` whose alternatives cannot be shown to be disjoint; ``uniqueItems`` for more than one;
+            ``multipleOf`` for numbers; keywords and formats that are not known (``nullable``); recursion
+            without ``max_depth``: without a bound it is no regular language. Also what takes too much:
+            ``max_depth`` or ``whitespace`` over 1,000, ``max_digits`` over 10,000, more than 12 levels of
             which the schema says nothing, schemas more than some 150 levels deep.
         EmptyConstraintError: no value is valid; where that comes from, if it is known.
         TrieautoError: not a schema, with the JSON pointer; not an option.
