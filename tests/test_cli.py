@@ -24,11 +24,11 @@ from trieauto.cli.prompts import RESULT_KEYS, read_prompts
 from trieauto.cli.results import ResultFile
 from trieauto.cli.run_record import RunRecord
 from trieauto.cli.tokenizers import load_vocabulary
-from trieauto.cli.values import read_values
 from trieauto.demo_sets import tool_names
 from trieauto.integrations.hf import Chooser
 from trieauto.reference.language import live_masks, prefixes
 from trieauto.reference.prefix_space import PrefixSpace, spellings
+from trieauto.value_files import read_values
 
 from .tokenizers_for_tests import mistral_file, olmo_tokenizer_json, qwen_tiktoken_file, smollm2_gguf_file
 

@@ -131,3 +131,22 @@ def row_target(bitmask: Any) -> RowTarget:
     target = _find_target(bitmask)
     _last = (weakref.ref(bitmask), target, target.memory)
     return target
+
+
+def writable_row(bitmask: Any, index: int, words: int) -> npt.NDArray[np.int32]:
+    """One row of a bitmask as an array to write to: int32, at least ``words`` long.
+
+    Raises:
+        TrieautoError: as for ``row_target``; no such row, or one that is too short.
+    """
+    target = row_target(bitmask)
+    if not 0 <= index < target.rows:
+        raise TrieautoError(f"row {index} is outside this bitmask of {target.rows} rows")
+    if target.row_words < words:
+        raise TrieautoError(f"the bitmask is {target.row_words:,} words wide; {words:,} are needed")
+    if type(bitmask) is TokenBitmask:
+        bitmask._tracked[index, 0] = -1
+        array = bitmask._memory
+    else:
+        array = bitmask if isinstance(bitmask, np.ndarray) else bitmask.numpy()
+    return array if array.ndim == 1 else array[index]

@@ -15,6 +15,10 @@ class UnsupportedError(TrieautoError):
     """A tokenizer, value or option that this library cannot serve exactly; the message says which and why."""
 
 
+class ValueFileError(TrieautoError):
+    """A file of values that cannot be read, holds none, or has a line that is none; the message says where."""
+
+
 class UnreachableValueError(TrieautoError):
     """Values that no sequence of the vocabulary's tokens can spell.
 

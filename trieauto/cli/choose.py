@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import TrieautoError
 from ..kernels.jit import warm_up
+from ..value_files import read_values
 from .arguments import filled, positive, token_budget
 from .errors import CommandError, reason
 from .models import load_model, load_tokenizer, require_transformers
@@ -20,7 +21,6 @@ from .refusals import check_budget, naming_values
 from .results import ENDINGS, ResultFile, ResultStream
 from .run_record import RunRecord
 from .terminal import counted, duration, status
-from .values import read_values
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase

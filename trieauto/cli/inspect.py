@@ -17,12 +17,12 @@ import trieauto
 from ..automaton import PrefixSpace
 from ..errors import BudgetError, EmptyConstraintError, shorten
 from ..kernels.jit import warm_up
+from ..value_files import read_values
 from .arguments import filled, token_budget
 from .errors import CommandError
 from .mask_sizes import DepthRow, grouped, mask_sizes_by_depth
 from .terminal import bold, counted, dim, duration, size, status
 from .tokenizers import load_vocabulary
-from .values import read_values
 
 _SHOWN_VALUES = 20
 _MAX_RUNS = 5  # of compiling, to measure it

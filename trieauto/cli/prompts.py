@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..value_files import as_json, read_bytes, split_lines
 from .errors import CommandError
-from .values import as_json, read_bytes, split_lines
 
 RESULT_KEYS = ("value", "log_probability", "num_tokens", "num_forward_passes", "ended")
 ERROR_KEY = "error"  # follows them where the prompt was refused

@@ -11,10 +11,10 @@ import trieauto
 
 from .. import sources
 from ..errors import BudgetError, EmptyConstraintError, UnreachableValueError, shorten
+from ..value_files import place_of_value
 from .errors import CommandError
 from .terminal import counted
 from .tokenizers import vocabulary_of
-from .values import place_of_value
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

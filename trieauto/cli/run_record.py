@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ..value_files import read_bytes
 from .errors import CommandError
-from .values import read_bytes
 
 _FORMAT = 2
 
@@ -67,8 +67,9 @@ class RunFile:
         """
         if not self._path.exists():
             return
+        data = read_bytes(self._path)
         try:
-            written = json.loads(read_bytes(self._path))
+            written = json.loads(data)
         except (ValueError, RecursionError):
             written = None
         if not isinstance(written, dict):

@@ -11,10 +11,10 @@ from typing import Any
 
 from .. import sources
 from ..sources import TokenSource
+from ..value_files import read_bytes, split_lines
 from ..vocabulary import Vocabulary
 from .errors import CommandError, reason, require
 from .models import check_place, load_tokenizer, require_transformers
-from .values import read_bytes, split_lines
 
 _TIKTOKEN_LINE = re.compile(rb"([A-Za-z0-9+/]+=*) (\d+)\r?(\n|$)")
 _MOST_IDS = 2**24
@@ -81,8 +81,9 @@ def _source_of_file(path: Path) -> TokenSource:
 
 
 def _source_of_json(path: Path) -> TokenSource:
+    data = read_bytes(path)
     try:
-        document = json.loads(read_bytes(path))
+        document = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise CommandError(f"{path}: not JSON: {reason(error)}") from error
     if "model" in document:

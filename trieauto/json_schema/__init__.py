@@ -11,6 +11,7 @@ from .building import Builder, Options
 from .checking import check_by_metaschema, check_keywords, dialect_of, parsed, unsupported
 from .enums import is_set, pointer_of_values, values_automaton, values_of
 from .escaping import Escapes
+from .named_sets import Sets, with_sets
 
 __all__ = ["json_schema"]
 
@@ -27,6 +28,7 @@ def json_schema(
     max_digits: int | None = None,
     formats: Literal["exact", "annotation"] = "exact",
     check: bool = False,
+    sets: Sets | None = None,
 ) -> Automaton:
     """The automaton of the JSON texts that are valid for a schema (drafts 2020-12, 2019-09, 7 and 6).
 
@@ -50,6 +52,9 @@ def json_schema(
     quoted names, no addresses in brackets), ipv4, ipv6, uuid. Annotations change nothing; neither do keywords that
     begin with x-.
 
+    One keyword of our own: ``"x-trieauto-set": "NAME"`` stands for an ``enum`` of the strings that ``sets`` has under
+    that name, so that a large set need not be written into every schema.
+
     Args:
         schema: an object, true, false, or the text of one. Nothing is fetched for ``$ref``.
         whitespace: up to so many spaces or line breaks may stand after each comma, colon and opening bracket and before
@@ -65,6 +70,8 @@ def json_schema(
         check: check the whole schema against its metaschema first (package jsonschema; a millisecond or more). Without
             it what is used of the schema is checked while it is read, but not annotations and definitions that nothing
             refers to.
+        sets: values by the names that ``x-trieauto-set`` gives: a mapping, or ``trieauto.serving.NamedSets``. Without
+            it the keyword is refused.
 
     Returns:
         A deterministic automaton; for nothing but a set, its trie.
@@ -88,6 +95,11 @@ def json_schema(
     dialect = dialect_of(root)
     if check:
         check_by_metaschema(root)
+    if sets is not None:
+        try:
+            root = with_sets(root, sets)
+        except RecursionError:
+            raise UnsupportedError("the schema is nested too deeply") from None
     if is_set(root) and whitespace == 0 and escapes == "canonical":
         assert isinstance(root, Mapping)
         check_keywords(root, "#", is_root=True)

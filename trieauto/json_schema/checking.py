@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import TrieautoError, UnsupportedError, printable, shorten
+from .named_sets import SET_KEYWORD
 
 KINDS = ("string", "integer", "number", "boolean", "null", "array", "object")
 
@@ -142,6 +143,8 @@ def check_keywords(schema: object, at: str, *, is_root: bool) -> None:
         elif keyword not in ANNOTATIONS:
             if not isinstance(keyword, str):
                 raise malformed(at, f"{shorten(keyword)} is not a string")
+            if keyword == SET_KEYWORD:
+                raise unsupported(pointer(at, keyword), f"the set {shorten(value)}: no sets were given (sets=)")
             if not keyword.startswith("x-"):
                 raise unsupported(pointer(at, keyword), f"the keyword {shorten(keyword)}")
         elif keyword == "$schema" and not is_root:

@@ -25,6 +25,12 @@ _OTHER_SYNTAX = ("bad escape", "incomplete escape", "unknown extension")
 MAX_LENGTH = 20_000  # characters that are counted one by one, with some 20 states each
 
 
+def flags_of(pattern: str) -> int:
+    """``re.ASCII`` for a pattern whose ``\\d``, ``\\w`` and ``\\s`` may be taken for ASCII, as other engines do, and
+    still mean nothing that ``re`` does not; 0 where there is a complement, in which fewer characters would be more."""
+    return 0 if _COMPLEMENTS.search(pattern) or _FLAGS.search(pattern) else re.ASCII
+
+
 def string_part(nfa: Nfa, schema: Mapping[str, Any], at: str, escapes: Escapes, *, use_formats: bool) -> Part:
     """A string in its quotes.
 
