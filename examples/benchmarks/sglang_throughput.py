@@ -230,6 +230,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--models", type=Path, required=True, help="the directory of the models")
     parser.add_argument("--only", nargs="+", choices=MODELS, default=list(MODELS), help="models to measure")
     parser.add_argument("--backends", nargs="+", choices=BACKENDS, default=list(BACKENDS))
+    parser.add_argument("--cases", nargs="+", metavar="CASE", help="K=1,000 K=5,000 K=10,000 ICD-10 object")
     parser.add_argument("--at-once", nargs="+", type=int, default=[1, 4, 16, 64])
     parser.add_argument("--max-tokens", nargs="+", type=int, default=[32, 4])
     parser.add_argument("--requests", type=int, default=32, help="at once 1; two and four times as many at 4 and more")
@@ -238,7 +239,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.quick:
         options.at_once, options.requests = [1, 16], 8
-    options.cases = cases(options.quick)
+    options.cases = [case for case in cases(options.quick) if options.cases is None or case.name in options.cases]
+    if not options.cases:
+        parser.error("--cases names none of the cases")
     about = {
         "machine": f"{os.cpu_count()} processors, {platform.machine()}, Python {platform.python_version()}",
         "versions": {name: version(name) for name in PACKAGES},
