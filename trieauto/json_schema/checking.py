@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import TrieautoError, UnsupportedError, printable, shorten
-from .named_sets import SET_KEYWORD
 
+SET_KEYWORD = "x-trieauto-set"
 KINDS = ("string", "integer", "number", "boolean", "null", "array", "object")
 
 ANNOTATIONS = frozenset(

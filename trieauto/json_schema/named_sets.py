@@ -7,9 +7,9 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, cast
 
-from ..errors import TrieautoError, UnsupportedError, shorten
+from ..errors import UnsupportedError, shorten
+from .checking import SET_KEYWORD, malformed, pointer, unsupported
 
-SET_KEYWORD = "x-trieauto-set"
 NAMES_OF_SCHEMAS = frozenset(("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"))
 NO_SCHEMAS = frozenset(("enum", "const", "default", "example", "examples"))
 
@@ -87,24 +87,24 @@ def with_sets(schema: Any, sets: Sets) -> Any:
 
 def _rewritten(schema: Any, at: str, look_up: Callable[[str], list[str]]) -> Any:
     if isinstance(schema, (list, tuple)):
-        items = [_rewritten(item, f"{at}/{number}", look_up) for number, item in enumerate(schema)]
+        items = [_rewritten(item, pointer(at, number), look_up) for number, item in enumerate(schema)]
         return items if any(new is not old for new, old in zip(items, schema, strict=True)) else schema
     if not isinstance(schema, Mapping):
         return schema
     result: dict[Any, Any] = {}
     for keyword, value in schema.items():
-        below = f"{at}/{str(keyword).replace('~', '~0').replace('/', '~1')}"
+        below = pointer(at, keyword)
         if keyword == SET_KEYWORD:
             if not isinstance(value, str):
-                raise TrieautoError(f"not a valid schema at {below}: the name of a set must be a string, not {value!r}")
+                raise malformed(below, f"the name of a set must be a string, not {shorten(value)}")
             for other in ("enum", "$ref"):
                 if other in schema:
-                    raise UnsupportedError(f"not supported in the schema at {below}: {SET_KEYWORD} beside {other}")
+                    raise unsupported(below, f"{SET_KEYWORD} beside {other}")
             result["enum"] = look_up(value)
         elif keyword in NO_SCHEMAS:
             result[keyword] = value
         elif keyword in NAMES_OF_SCHEMAS and isinstance(value, Mapping):
-            named = {name: _rewritten(item, f"{below}/{name}", look_up) for name, item in value.items()}
+            named = {name: _rewritten(item, pointer(below, name), look_up) for name, item in value.items()}
             result[keyword] = named if any(named[name] is not value[name] for name in value) else value
         else:
             result[keyword] = _rewritten(value, below, look_up)
