@@ -13,7 +13,7 @@ from .automaton import Automaton
 from .characters import ALL, ALL_BYTES, part_of_ranges, utf8_automaton
 from .choices import choices
 from .errors import EmptyConstraintError, TrieautoError, UnsupportedError, shorten
-from .nfa import Nfa, Part, TooManyStatesError, edges_of
+from .nfa import GROWTH, Nfa, Part, TooManyStatesError, edges_of
 from .regex_symbols import Symbols
 from .regex_tree import Anchor, Characters, Choice, Node, Repeat, parse
 
@@ -60,19 +60,13 @@ def pattern_automaton(pattern: str | bytes, flags: int | re.RegexFlag = 0, ancho
     nodes = parse(pattern, flags)
     edge = _Edge.SHUT if anchored else _Edge.OPEN
     try:
-        nfa = Nfa()
-        part = _Builder(nfa, pattern).sequence(nodes, edge, edge)
-        nfa.sets.clear()  # alternatives are no values
         try:
-            automaton = nfa.automaton(part, attempts=1)
+            return _Builder(pattern, attempts=1).automaton(nodes, edge)
         except TooManyStatesError:
             symbols = Symbols.of(nodes) if isinstance(pattern, str) else None
-            if symbols is not None:
-                nfa = Nfa()
-                return symbols.spelled(nfa.automaton(_Builder(nfa, pattern, symbols).sequence(nodes, edge, edge)))
-            automaton = nfa.automaton(part)
-        # More states than its parts have: it remembers what may make no difference.
-        return minimised(automaton) if automaton.num_states > nfa.num_states else automaton
+            if symbols is None:
+                return _Builder(pattern).automaton(nodes, edge)
+            return symbols.spelled(_Builder(pattern, symbols).automaton(nodes, edge))
     except RecursionError:
         raise TrieautoError(f"the pattern {shorten(pattern)} is nested too deeply") from None
 
@@ -86,13 +80,27 @@ class _Edge(Enum):
 
 
 class _Builder:
-    """Adds the nodes of one pattern to an ``Nfa``."""
+    """Adds nodes of one pattern to an ``Nfa``.
 
-    def __init__(self, nfa: Nfa, pattern: str | bytes, symbols: Symbols | None = None) -> None:
-        self.nfa = nfa
+    Args:
+        symbols: to take in the place of bytes.
+        attempts: see ``Nfa.automaton``.
+    """
+
+    def __init__(self, pattern: str | bytes, symbols: Symbols | None = None, attempts: int = len(GROWTH)) -> None:
+        self.nfa = Nfa()
         self.pattern = pattern
         self.is_text = isinstance(pattern, str)
-        self.symbols = symbols  # in the place of bytes
+        self.symbols = symbols
+        self.attempts = attempts
+
+    def automaton(self, nodes: Sequence[Node], edge: _Edge) -> Automaton:
+        """The automaton of nodes, with the same on both sides of them."""
+        part = self.sequence(nodes, edge, edge)
+        self.nfa.sets.clear()  # alternatives are no values
+        automaton = self.nfa.automaton(part, self.attempts)
+        # More states than its parts have: it remembers what may make no difference.
+        return minimised(automaton) if automaton.num_states > self.nfa.num_states else automaton
 
     def sequence(self, nodes: Sequence[Node], left: _Edge, right: _Edge) -> Part:
         begin, end = 0, len(nodes)
@@ -195,9 +203,8 @@ class _Builder:
         """The deterministic automaton of what is to be copied many times; None if it has no string."""
         if self.symbols is None and self.is_text and len(nodes) == 1 and isinstance(nodes[0], Characters):
             return utf8_automaton(tuple(nodes[0].ranges))
-        nfa = Nfa()
         try:
-            return nfa.automaton(_Builder(nfa, self.pattern, self.symbols).sequence(nodes, _Edge.INNER, _Edge.INNER))
+            return _Builder(self.pattern, self.symbols, self.attempts).automaton(nodes, _Edge.INNER)
         except EmptyConstraintError:
             return None
 
