@@ -18,6 +18,8 @@ __all__ = ["json_schema"]
 _MOST = {"whitespace": 1_000, "max_depth": 1_000, "max_digits": 10_000}
 """Of options that cost states wherever they apply."""
 
+_TOO_DEEP = "the schema is nested too deeply for Python's stack (see sys.setrecursionlimit)"
+
 
 def json_schema(
     schema: Mapping[str, Any] | bool | str,
@@ -99,7 +101,7 @@ def json_schema(
         try:
             root = with_sets(root, sets)
         except RecursionError:
-            raise UnsupportedError("the schema is nested too deeply") from None
+            raise unsupported("#", _TOO_DEEP) from None
     if is_set(root) and whitespace == 0 and escapes == "canonical":
         assert isinstance(root, Mapping)
         check_keywords(root, "#", is_root=True)
@@ -113,9 +115,7 @@ def json_schema(
         why = str(error).partition("; ")[2]
         raise EmptyConstraintError(f"the schema allows no value at all{why and ': '}{why}") from None
     except (RecursionError, SystemError):  # the latter if it happens while a kernel is called
-        raise unsupported(
-            "#", "the schema is nested too deeply for Python's stack (see sys.setrecursionlimit)"
-        ) from None
+        raise unsupported("#", _TOO_DEEP) from None
 
 
 def _options(whitespace: object, escapes: Any, max_depth: object, max_digits: object, formats: Any) -> Options:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from .edges import find_edge
-from .graph import reversed_edges
+from .graph import reversed_edges, turned_round
 from .jit import helper, kernel
 from .token_trie import BASE, CHECK, FIRST, FIRST_CHILD, LAST, NEXT_SIBLING
 from .walk import (
@@ -157,17 +157,7 @@ def ends_of_few(labels, links, targets, nodes, siblings, token_ids, max_token_le
                 all_ends[filled] = ends[k]
                 filled += 1
     begins[num_states] = filled
-    back_links = np.zeros(num_states + 1, np.int64)
-    for k in range(filled):
-        back_links[all_ends[k] + 1] += 1
-    for state in range(num_states):
-        back_links[state + 1] += back_links[state]
-    places = back_links[:num_states].copy()
-    sources = np.empty(filled, np.int32)
-    for state in range(num_states):
-        for k in range(begins[state], begins[state + 1]):
-            sources[places[all_ends[k]]] = state
-            places[all_ends[k]] += 1
+    back_links, sources = turned_round(begins, all_ends)
     return back_links, sources, has_many
 
 

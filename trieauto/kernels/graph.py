@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import kernel
+from .jit import helper, kernel
 from .walk import UNREACHABLE
 
 
-@kernel("Tuple((int32[::1], int32[::1]))(int32[::1], int32[::1])")
-def reversed_edges(links, targets):
-    """The same edges seen from where they lead: links int32[N + 1] and sources int32[E]. O(N + E)."""
+@helper
+def turned_round(links, targets):
+    """The same edges seen from where they lead: links[N + 1], of the type of the given ones, and sources int32[E].
+    O(N + E)."""
     num_states = len(links) - 1
-    reversed_links = np.zeros(num_states + 1, np.int32)
+    reversed_links = np.zeros(num_states + 1, links.dtype)
     num_edges = links[num_states]  # not all of targets: an automaton without edges has one that none uses
     for edge in range(num_edges):
         reversed_links[targets[edge] + 1] += 1
@@ -25,6 +26,12 @@ def reversed_edges(links, targets):
             sources[places[targets[edge]]] = state
             places[targets[edge]] += 1
     return reversed_links, sources
+
+
+@kernel("Tuple((int32[::1], int32[::1]))(int32[::1], int32[::1])")
+def reversed_edges(links, targets):
+    """The same edges seen from where they lead: links int32[N + 1] and sources int32[E]. O(N + E)."""
+    return turned_round(links, targets)
 
 
 @kernel("int32[::1](int32[::1], int32[::1], uint8[::1])")
