@@ -20,7 +20,7 @@ from sglang.srt.constrained.xgrammar_backend import TokenizerNotSupportedError, 
 from sglang.srt.runtime_context import get_serving
 
 from trieauto.errors import EmptyConstraintError, TrieautoError, UnreachableValueError, shorten
-from trieauto.json_schema.named_sets import names_in
+from trieauto.json_schemas.named_sets import names_in
 from trieauto.serving import ConstraintStore, GrammarKind, NamedSets
 from trieauto.serving.named_sets import PREFIX
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trieauto
-from trieauto.fixed_format import FORMATS, fixed_format
+from trieauto.fixed_formats import FORMATS, fixed_format
 from trieauto.nfa import edges_of
 from trieauto.reference.regex_dfa import RegexDfa
 

@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trieauto
-from trieauto.json_schema import json_schema
-from trieauto.json_schema.escaping import characters, escaped
-from trieauto.json_schema.products import difference, intersection
+from trieauto.json_schemas import json_schema
+from trieauto.json_schemas.escaping import characters, escaped
+from trieauto.json_schemas.products import difference, intersection
 from trieauto.nfa import edges_of
-from trieauto.regex import regex
+from trieauto.regex_automaton import regex
 
 from .test_peers_equivalence import Tokenizer, tokenizer
 

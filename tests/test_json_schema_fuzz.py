@@ -18,7 +18,7 @@ from hypothesis.internal.conjecture.utils import many
 from hypothesis_jsonschema import from_schema
 
 import trieauto
-from trieauto.json_schema import json_schema
+from trieauto.json_schemas import json_schema
 
 from .json_suite import Group, is_in_subset
 from .test_json_schema import Walker, canonical

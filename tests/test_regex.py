@@ -21,7 +21,7 @@ import trieauto
 from trieauto.characters import ALL, part_of_ranges, union, utf8_automaton
 from trieauto.nfa import Nfa
 from trieauto.reference.regex_dfa import RegexDfa
-from trieauto.regex import pattern_automaton, regex
+from trieauto.regex_automaton import pattern_automaton, regex
 
 from . import tokenizers_for_tests as real
 from .regex_triples import TRIPLES

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import trieauto
 from trieauto import nfa
-from trieauto.regex import regex
+from trieauto.regex_automaton import regex
 from trieauto.regex_symbols import Symbols
 
 from . import test_regex

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import trieauto
 from trieauto import BudgetError, EmptyConstraintError, TrieautoError, UnsupportedError
 from trieauto.errors import ValueFileError
-from trieauto.json_schema.named_sets import find_set_names
+from trieauto.json_schemas.named_sets import find_set_names
 from trieauto.serving import ENVIRONMENT, ConstraintStore, NamedSets, ThinkingMatcher
 from trieauto.serving.schemas import with_object_types
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 import shutil
 import subprocess
 import sys
@@ -98,3 +99,33 @@ def test_kernels_are_not_compiled_for_other_types() -> None:
         assert not dispatcher._can_compile
     with pytest.raises(TypeError):
         jit._kernels[0][0]("a", "b", "c", "d", "e", "f", "g", "h", "i")
+
+
+def test_what_plugins_of_engines_import_is_light(tmp_path: Path) -> None:
+    """Engines import plug-ins in processes that never make a mask."""
+    program = (
+        "import sys, trieauto, trieauto.integrations.sglang\n"
+        "assert trieauto.errors.BudgetError is trieauto.BudgetError and trieauto.__version__\n"
+        "print(sorted({'numpy', 'numba', 'torch', 'jsonschema', 'sglang'} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_public_names_are_what_they_say(tmp_path: Path) -> None:
+    """Whatever modules are imported, and in whatever order, no module takes the place of a function."""
+    modules = [
+        f"trieauto.{module.name}"
+        for module in pkgutil.iter_modules(trieauto.__path__)
+        if module.name not in ("__main__", "integrations", "reference")
+    ]
+    program = (
+        f"import importlib, sys, types\nfor name in {modules}: importlib.import_module(name)\n"
+        "import trieauto\n"
+        "found = {n: getattr(trieauto, n) for n in trieauto.__all__ if n != 'errors'}\n"
+        "assert not [n for n in found if isinstance(found[n], types.ModuleType)]\n"
+        "assert set(trieauto.__all__) <= set(dir(trieauto))\n"
+        "namespace = {}\nexec('from trieauto import *', namespace)\n"
+        "assert namespace['regex']('a').accepts('a') and not hasattr(trieauto, 'nothing')\n"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, timeout=300)

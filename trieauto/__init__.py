@@ -1,13 +1,15 @@
-"""Constrained decoding over large finite sets, and the languages around them: exact token masks, within a budget."""
+"""Constrained decoding over large finite sets, and the languages around them: exact token masks, within a budget.
+
+Names are imported when they are first used: the plug-ins of serving engines run in processes that never make a mask,
+and numba alone takes them most of a second and 100 MB. (So no module here may have the name of a function.)
+"""
 
 from __future__ import annotations
 
-from .algebra import literal
-from .automaton import Automaton
-from .bitmask import TokenBitmask, allocate_token_bitmask
-from .choices import choices
-from .compiling import compile
-from .constraint import Constraint
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from . import errors
 from .errors import (
     BudgetError,
     EmptyConstraintError,
@@ -17,13 +19,21 @@ from .errors import (
     UnsupportedError,
     VocabularyError,
 )
-from .fixed_format import fixed_format
-from .grammars import from_grammar
-from .json_schema import json_schema
-from .matcher import Matcher, fill_next_token_bitmasks
-from .regex import regex
-from .token_automaton import TokenAutomaton, token_automaton
-from .vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from .algebra import literal
+    from .automaton import Automaton
+    from .bitmask import TokenBitmask, allocate_token_bitmask
+    from .compiling import compile
+    from .constraint import Constraint
+    from .fixed_formats import fixed_format
+    from .grammars import from_grammar
+    from .json_schemas import json_schema
+    from .matcher import Matcher, fill_next_token_bitmasks
+    from .regex_automaton import regex
+    from .token_automata import TokenAutomaton, token_automaton
+    from .value_sets import choices
+    from .vocabulary import Vocabulary
 
 __version__ = "0.1.0"
 
@@ -44,6 +54,7 @@ __all__ = [
     "allocate_token_bitmask",
     "choices",
     "compile",
+    "errors",
     "fill_next_token_bitmasks",
     "fixed_format",
     "from_grammar",
@@ -52,3 +63,33 @@ __all__ = [
     "regex",
     "token_automaton",
 ]
+
+_MODULES = {
+    "Automaton": "automaton",
+    "Constraint": "constraint",
+    "Matcher": "matcher",
+    "TokenAutomaton": "token_automata",
+    "TokenBitmask": "bitmask",
+    "Vocabulary": "vocabulary",
+    "allocate_token_bitmask": "bitmask",
+    "choices": "value_sets",
+    "compile": "compiling",
+    "fill_next_token_bitmasks": "matcher",
+    "fixed_format": "fixed_formats",
+    "from_grammar": "grammars",
+    "json_schema": "json_schemas",
+    "literal": "algebra",
+    "regex": "regex_automaton",
+    "token_automaton": "token_automata",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

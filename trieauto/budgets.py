@@ -12,7 +12,7 @@ from .kernels.distances import distances_of_automaton, distances_of_set, ends_of
 from .kernels.graph import edges_to_any, reversed_edges
 from .kernels.walk import UNREACHABLE
 from .packing import as_integer
-from .token_automaton import TokenAutomaton
+from .token_automata import TokenAutomaton
 from .vocabulary import Vocabulary
 
 

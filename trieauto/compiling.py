@@ -12,7 +12,7 @@ from .eager_masks import Method, eager_masks
 from .errors import TrieautoError, UnsupportedError, shorten
 from .packing import check_threads
 from .spelling import find_unreachable_values, has_every_byte
-from .token_automaton import TokenAutomaton, check_edge_tokens
+from .token_automata import TokenAutomaton, check_edge_tokens
 from .vocabulary import Vocabulary
 
 Mode = Literal["auto", "eager", "lazy"]

@@ -23,7 +23,7 @@ from .kernels.walk import UNREACHABLE, state_tokens
 from .legal_tokens import LegalTokens
 from .ready_masks import ReadyMasks
 from .spelling import states_spelled
-from .token_automaton import TokenAutomaton
+from .token_automata import TokenAutomaton
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ import jsonschema
 
 from trieauto.automaton import Automaton
 from trieauto.errors import EmptyConstraintError, UnsupportedError
-from trieauto.json_schema import json_schema
+from trieauto.json_schemas import json_schema
 
 SUITE = Path(sys.prefix) / "share" / "json-schema-test-suite"
 DRAFTS = {

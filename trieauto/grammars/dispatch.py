@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 from ..automaton import Automaton
-from ..choices import choices
 from ..errors import TrieautoError, shorten
-from ..json_schema import json_schema
-from ..regex import regex
+from ..json_schemas import json_schema
+from ..regex_automaton import regex
+from ..value_sets import choices
 from .notations import NOTATIONS
 from .regex_unions import NoUnion, literals_of_regex
 from .unions import values_of_grammar

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..automaton import Automaton
-from ..choices import choices
 from ..errors import TrieautoError, UnsupportedError, ValueFileError, shorten
-from ..json_schema.named_sets import unknown_set
+from ..json_schemas.named_sets import unknown_set
 from ..value_files import parse_values
+from ..value_sets import choices
 
 logger = logging.getLogger("trieauto")
 ENVIRONMENT = "TRIEAUTO_SETS"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..json_schema.named_sets import NAMES_OF_SCHEMAS, NO_SCHEMAS
+from ..json_schemas.named_sets import NAMES_OF_SCHEMAS, NO_SCHEMAS
 
 _SAYS_WHAT_IT_IS = frozenset(("type", "enum", "const", "$ref", "allOf", "anyOf", "oneOf", "x-trieauto-set"))
 

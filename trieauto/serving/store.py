@@ -16,11 +16,11 @@ from ..compiling import compile
 from ..constraint import Constraint
 from ..errors import TrieautoError, UnsupportedError, shorten
 from ..grammars import from_grammar
-from ..json_schema import json_schema
-from ..json_schema.checking import parsed
-from ..json_schema.named_sets import find_set_names, may_name_sets
-from ..json_schema.strings import flags_of
-from ..regex import regex
+from ..json_schemas import json_schema
+from ..json_schemas.checking import parsed
+from ..json_schemas.named_sets import find_set_names, may_name_sets
+from ..json_schemas.strings import flags_of
+from ..regex_automaton import regex
 from ..vocabulary import Vocabulary
 from .named_sets import PREFIX, NamedSet, NamedSets
 from .schemas import with_object_types

@@ -10,7 +10,7 @@ from typing import Any
 from ..automaton import Automaton
 from ..errors import EmptyConstraintError, TrieautoError, UnsupportedError
 from ..nfa import Nfa, Part
-from ..regex import pattern_automaton, regex
+from ..regex_automaton import pattern_automaton, regex
 from .checking import malformed, pointer, unsupported
 from .escaping import Escapes, characters, escaped
 from .formats import FORMATS, format_automaton

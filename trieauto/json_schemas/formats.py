@@ -6,8 +6,8 @@ from functools import lru_cache
 
 from ..algebra import literal
 from ..automaton import Automaton
-from ..fixed_format import fixed_format
-from ..regex import regex
+from ..fixed_formats import fixed_format
+from ..regex_automaton import regex
 
 _TIME = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 _CLOCK = "T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)"

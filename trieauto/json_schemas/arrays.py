@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import shorten
 from ..nfa import Part
-from ..regex import part_of_repeat
+from ..regex_automaton import part_of_repeat
 from .checking import pointer, unsupported
 from .enums import space
 

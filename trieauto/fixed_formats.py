@@ -10,10 +10,10 @@ from itertools import chain
 import numpy as np
 
 from .automaton import Automaton
-from .choices import choices
 from .errors import TrieautoError, UnsupportedError, shorten
 from .kernels.jit import warm_up
 from .nfa import Nfa, Part
+from .value_sets import choices
 
 DIGITS = "0123456789"
 HEX_DIGITS = DIGITS + "abcdef"

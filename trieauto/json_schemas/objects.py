@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..choices import choices
 from ..nfa import Part
+from ..value_sets import choices
 from .checking import pointer, unsupported
 from .enums import quoted, space
 from .escaping import characters, escaped

@@ -11,11 +11,11 @@ import numpy as np
 from .algebra import minimised
 from .automaton import Automaton
 from .characters import ALL, ALL_BYTES, part_of_ranges, utf8_automaton
-from .choices import choices
 from .errors import EmptyConstraintError, TrieautoError, UnsupportedError, shorten
 from .nfa import GROWTH, Nfa, Part, TooManyStatesError, edges_of
 from .regex_symbols import Symbols
 from .regex_tree import Anchor, Characters, Choice, Node, Repeat, parse
+from .value_sets import choices
 
 _FEW_CHOICES = 8  # fewer are joined as they are
 

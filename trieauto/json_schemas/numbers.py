@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import Any
 
 from ..automaton import Automaton
-from ..choices import choices
 from ..errors import EmptyConstraintError, shorten
 from ..nfa import Nfa, Part
+from ..value_sets import choices
 from .checking import pointer, unsupported
 
 _MAX_MULTIPLES = 1_000_000  # of a range, listed

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..automaton import Automaton
-from ..choices import choices
 from ..errors import TrieautoError
 from ..nfa import Nfa, Part
+from ..value_sets import choices
 from .checking import ANNOTATIONS, malformed, pointer, unsupported
 from .escaping import MUST_ESCAPE, Escapes, escaped, spelled_string
 
