@@ -240,13 +240,15 @@ def test_texts_become_constraints(store: ConstraintStore) -> None:
         ("ebnf", 'root ::= "a" | "b"', "a", "c"),
         ("json_schema", '{"x-trieauto-set": "tools"}', '"get"', "get"),
         ("json_schema", '{"properties": {"a": {"type": "null"}}, "required": ["a"]}', '{"a":null}', "{}"),
+        ("values", '["*set:tools", "a"]', "*set:tools", "get_user"),
+        ("format", "date", "2026-11-30", "2026-11-3"),
     ):
         constraint = store.get(kind, text)  # type: ignore[arg-type]
         assert constraint.automaton.accepts(yes), text  # type: ignore[union-attr]
         assert not constraint.automaton.accepts(no), text  # type: ignore[union-attr]
         assert store.get(kind, text) is constraint  # type: ignore[arg-type]
         assert store.peek(kind, text) is constraint  # type: ignore[arg-type]
-    assert store.num_compiled == len(store) == 8
+    assert store.num_compiled == len(store) == 10
 
 
 def test_a_changed_set_is_another_constraint(store: ConstraintStore, directory: Path) -> None:

@@ -9,7 +9,7 @@ venv=${SGLANG_VENV:-$root/.venv-sglang}
 bash "$here/sglang/setup.sh" "$venv"
 venv=$(cd "$venv" && pwd)
 for model in smollm2 random; do
-    [ -e "$venv/models/$model/model.safetensors" ] || "$venv/bin/python" "$here/sglang/models.py" "$model" "$venv/models/$model"
+    [ -e "$venv/models/$model/model.safetensors" ] || "$venv/bin/python" "$here/models.py" "$model" "$venv/models/$model"
 done
 outside=$(mktemp -d)
 trap 'rm -rf "$outside"' EXIT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import threading
 from collections import OrderedDict
@@ -15,17 +16,19 @@ from ..automaton import Automaton
 from ..compiling import compile
 from ..constraint import Constraint
 from ..errors import TrieautoError, UnsupportedError, shorten
+from ..fixed_formats import fixed_format
 from ..grammars import from_grammar
 from ..json_schemas import json_schema
 from ..json_schemas.checking import parsed
 from ..json_schemas.named_sets import find_set_names, may_name_sets
 from ..json_schemas.strings import flags_of
 from ..regex_automaton import regex
+from ..value_sets import choices
 from ..vocabulary import Vocabulary
 from .named_sets import PREFIX, NamedSet, NamedSets
 from .schemas import with_object_types
 
-GrammarKind = Literal["regex", "ebnf", "json_schema"]
+GrammarKind = Literal["regex", "ebnf", "json_schema", "values", "format"]
 Key = tuple[str, bytes, tuple[str, ...]]  # kind, digest of the text, versions of its sets
 
 _CLASSES = re.compile(r"\\[dwsbB]")
@@ -62,6 +65,8 @@ class ConstraintStore:
         Raises:
             TrieautoError: a reference that is not well formed.
         """
+        if kind in ("values", "format"):
+            return ()
         if kind != "json_schema":
             return (text[len(PREFIX) :],) if text.startswith(PREFIX) else ()
         if not may_name_sets(text):
@@ -101,7 +106,8 @@ class ConstraintStore:
         """The constraint of a text, compiled if it is not there.
 
         Args:
-            kind: "regex", "ebnf" (XGrammar's) or "json_schema", as ``trieauto.from_grammar`` takes them; but ``\\d``,
+            kind: "values" (a JSON array of strings), "format" (a name that ``trieauto.fixed_format`` knows), "regex",
+                "ebnf" (XGrammar's) and "json_schema", as ``trieauto.from_grammar`` takes them; but ``\\d``,
                 ``\\w`` and ``\\s`` of a regex are ASCII where that makes its language smaller, since engines and ``re``
                 differ there. A schema that declares properties, but no type, is taken for an object's.
             text: the grammar, or ``*set:NAME`` for one value of a named set. In a JSON schema ``x-trieauto-set``
@@ -181,6 +187,10 @@ def _automaton(kind: GrammarKind, text: str, found: dict[str, NamedSet]) -> Auto
     if found:
         (named,) = found.values()
         return named.automaton
+    if kind == "values":
+        return choices(json.loads(text))
+    if kind == "format":
+        return fixed_format(text)
     if kind == "regex" and _CLASSES.search(text):
         return regex(text, flags_of(text))
     return from_grammar(text, kind)
