@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 from sglang.srt.constrained.base_grammar_backend import BaseGrammarObject, GrammarRow, GrammarStats
 from sglang.srt.constrained.xgrammar_backend import XGrammarGrammar
@@ -16,33 +15,14 @@ from trieauto import Constraint, Matcher, fill_next_token_bitmasks
 from trieauto.errors import shorten
 from trieauto.serving import ThinkingMatcher
 
-_MANY_WORDS = 512  # of a row of a bitmask
-_NUM_BUFFERS = 4  # one is copied to the device while the next batch's is filled; two more for good measure
+from . import _masks
 
-
-class MaskBuffers:
-    """Bitmasks in memory that a device copies from, used again and again. One thread at a time (the scheduler's)."""
-
-    def __init__(self) -> None:
-        self._buffers: list[torch.Tensor] = []
-        self._next = 0
-
-    def rows(self, count: int, vocab_size: int) -> torch.Tensor:
-        """A bitmask with every token allowed: int32[count, ceil(vocab_size / 32)]. The fourth call from now takes it
-        back."""
-        words = (vocab_size + 31) // 32
-        if not self._buffers or self._buffers[0].shape[0] < count or self._buffers[0].shape[1] != words:
-            self._buffers = [new_mask(1 << (count - 1).bit_length(), vocab_size) for _ in range(_NUM_BUFFERS)]
-        self._next = (self._next + 1) % _NUM_BUFFERS
-        return self._buffers[self._next][:count].fill_(-1)
+_buffers = _masks.MaskBuffers(is_pin_memory_available())
 
 
 def new_mask(rows: int, vocab_size: int) -> torch.Tensor:
     """A new bitmask with every token allowed, pinned where that is possible."""
-    return torch.full((rows, (vocab_size + 31) // 32), -1, dtype=torch.int32, pin_memory=is_pin_memory_available())
-
-
-_buffers = MaskBuffers()
+    return _masks.new_mask(rows, vocab_size, is_pin_memory_available())
 
 
 def fill_batch(entries: Sequence[GrammarRow], vocab_mask: torch.Tensor) -> None:
@@ -61,30 +41,13 @@ def fill_batch(entries: Sequence[GrammarRow], vocab_mask: torch.Tensor) -> None:
 
 
 def apply_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
-    """Set the logits of illegal tokens to minus infinity.
-
-    On devices XGrammar's kernels do it. Its kernel for CPUs (0.2.7) takes a third of a small model's step, and writes
-    one logit beyond a row whose last tokens are all legal; so there rows with few legal tokens are cleared as a whole
-    and these put back, and rows with many are masked by torch.
-    """
-    if logits.device.type != "cpu":
+    """Set the logits of illegal tokens to minus infinity: on devices by XGrammar's kernels. (Its kernel for CPUs takes
+    a third of a small model's step, and in version 0.2.7 writes one logit beyond a row whose last tokens are all
+    legal.)"""
+    if logits.device.type == "cpu":
+        _masks.mask_on_cpu(logits, vocab_mask.numpy())
+    else:
         XGrammarGrammar.apply_vocab_mask(None, logits, vocab_mask)
-        return
-    words = vocab_mask.numpy()
-    width = min(logits.shape[-1], 32 * words.shape[-1])
-    for row, of_row in zip(words, logits, strict=True):
-        places = np.flatnonzero(row)
-        if len(places) > _MANY_WORDS:
-            if not (row == -1).all():
-                illegal = np.unpackbits(~row.view(np.uint8), count=width, bitorder="little").view(np.bool_)
-                of_row[:width].masked_fill_(torch.from_numpy(illegal), -torch.inf)
-            continue
-        bits = np.unpackbits(row[places].view(np.uint8).reshape(-1, 4), axis=1, bitorder="little")
-        word, bit = np.nonzero(bits)
-        token_ids = torch.from_numpy(32 * places[word] + bit)
-        legal = of_row[token_ids]
-        of_row[:width] = -torch.inf
-        of_row[token_ids] = legal
 
 
 class TrieMethods:
@@ -161,7 +124,7 @@ class TrieMethods:
 
     def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
         """A bitmask for a batch, with every token allowed."""
-        return _buffers.rows(batch_size, vocab_size)
+        return _buffers.rows(batch_size, vocab_size).fill_(-1)
 
     def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
         """Write the legal tokens into one row."""

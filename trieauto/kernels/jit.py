@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
@@ -178,6 +179,8 @@ def warm_up() -> None:
     global _is_warm
     if _is_warm:
         return
+    for source in Path(__file__).parent.glob("[a-z]*.py"):  # those that nothing has imported yet, too
+        import_module(f"{__package__}.{source.stem}")
     with _warm_up_lock:
         if _is_warm:
             return

@@ -27,6 +27,7 @@ def _pointer_to(element: Any) -> Any:
 
 
 _uint8 = _pointer_to(types.uint8)
+_int16 = _pointer_to(types.int16)
 _int32 = _pointer_to(types.int32)
 _int64 = _pointer_to(types.int64)
 
@@ -34,6 +35,11 @@ _int64 = _pointer_to(types.int64)
 @helper
 def uint8_at(address, length):
     return carray(_uint8(address), (length,))
+
+
+@helper
+def int16_at(address, length):
+    return carray(_int16(address), (length,))
 
 
 @helper

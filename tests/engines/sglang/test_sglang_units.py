@@ -27,7 +27,7 @@ from sglang.srt.utils.hf_transformers_utils import get_tokenizer
 
 import trieauto
 from trieauto.integrations import _sglang_hooks as hooks
-from trieauto.integrations._sglang_grammar import MaskBuffers, TrieGrammar, apply_mask
+from trieauto.integrations._sglang_grammar import TrieGrammar
 from trieauto.serving import ENVIRONMENT
 
 pytestmark = pytest.mark.sglang
@@ -390,38 +390,6 @@ def test_masks_in_one_call_leave_other_rows(manager: GrammarManager, tokenizer: 
         assert allowed(mask[1]) != allowed(mask[3])
         mask[1] = mask[3] = mask[4] = 0
     grammar.fill_vocab_mask_batched([], mask)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("size", [50_001, SIZE])
-def test_masks_are_applied(dtype: torch.dtype, size: int) -> None:
-    rng = np.random.default_rng(0)
-    num_words = (size + 31) // 32
-    for rate in (0.0, 0.00001, 0.001, 0.02, 0.5, 0.999, 1.0):
-        bits = rng.random((6, 32 * num_words)) < rate
-        bits[1], bits[2], bits[3], bits[:, size:] = True, False, rng.random(bits.shape[1]) < 0.5, False
-        mask = torch.from_numpy(np.packbits(bits, axis=1, bitorder="little").view(np.int32))
-        mask[4], bits[4] = -1, True
-        around = torch.zeros(8, size, dtype=dtype)
-        logits = around[1:7]
-        logits.copy_(torch.randn(6, size, generator=torch.Generator().manual_seed(1)))
-        wanted = logits.masked_fill(torch.from_numpy(~bits[:, :size]), -torch.inf)
-        apply_mask(logits, mask)
-        assert torch.equal(logits, wanted)
-        assert not around[[0, 7]].any()
-
-
-def test_buffers_are_used_again() -> None:
-    buffers = MaskBuffers()
-    first = buffers.rows(3, 70)
-    assert first.shape == (3, 3)
-    seen = {buffers.rows(count, 70).data_ptr() for count in (1, 2, 3, 4) for _ in range(8)}
-    assert len(seen) == 4
-    first.zero_()
-    for _ in range(4):
-        assert (buffers.rows(4, 70) == -1).all()
-    assert buffers.rows(5, 70).shape == (5, 3)
-    assert buffers.rows(2, 7000).shape == (2, 219)
 
 
 def test_a_registered_buffer(manager: GrammarManager) -> None:
