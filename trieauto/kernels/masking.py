@@ -12,19 +12,23 @@ EVERY_BIT = np.int32(-1)
 
 @helper
 def _mask_row(bits, row, minus_infinity):
-    for word in range(len(row) // 32):
+    num_words = len(row) // 32
+    word = 0
+    while word < num_words:
         legal = bits[word]
-        if legal == EVERY_BIT:
-            continue
-        first = 32 * word
+        end = word + 1
         if legal == 0:
-            for k in range(32):
-                row[first + k] = minus_infinity
-        else:
+            while end < num_words and bits[end] == 0:  # long runs are written at once
+                end += 1
+            run = row[32 * word : 32 * end]
+            for k in range(len(run)):
+                run[k] = minus_infinity
+        elif legal != EVERY_BIT:
             for k in range(32):
                 if not (legal >> k) & 1:
-                    row[first + k] = minus_infinity
-    for k in range(len(row) // 32 * 32, len(row)):
+                    row[32 * word + k] = minus_infinity
+        word = end
+    for k in range(32 * num_words, len(row)):
         if not (bits[k // 32] >> (k % 32)) & 1:
             row[k] = minus_infinity
 
