@@ -32,6 +32,7 @@ class MaskBuffers:
         """
         self.pin_memory = pin_memory
         self._buffers: list[torch.Tensor] = []
+        self._views: list[dict[int, torch.Tensor]] = []
         self._next = 0
 
     def rows(self, count: int, vocab_size: int) -> torch.Tensor:
@@ -41,8 +42,12 @@ class MaskBuffers:
         if not self._buffers or self._buffers[0].shape[0] < count or self._buffers[0].shape[1] != words:
             rows = 1 << (count - 1).bit_length()
             self._buffers = [new_mask(rows, vocab_size, self.pin_memory) for _ in range(_NUM_BUFFERS)]
+            self._views = [{} for _ in self._buffers]
         self._next = (self._next + 1) % _NUM_BUFFERS
-        return self._buffers[self._next][:count]
+        views = self._views[self._next]
+        if count not in views:  # the same object again: its address is known then
+            views[count] = self._buffers[self._next][:count]
+        return views[count]
 
 
 def new_mask(rows: int, vocab_size: int, pin_memory: bool) -> torch.Tensor:

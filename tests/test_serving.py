@@ -93,6 +93,24 @@ def test_a_change_of_one_moment_is_noticed(directory: Path, age: int) -> None:
     assert sets["tools"] == ["get", "get_usex", "send"]
 
 
+def test_a_second_file_of_a_name_is_noticed(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the first one has been there, and whatever else appears beside it."""
+    monkeypatch.setattr("trieauto.serving.named_sets._SETTLED_AFTER", -(10**18))
+    sets = NamedSets(directory)
+    found = sets.get("tools")
+    assert sets.get("tools") is found
+    (directory / "others.json").write_text('["x"]')
+    assert sets.get("tools") is found
+    (directory / "tools.json").write_text('["x"]')
+    with pytest.raises(UnsupportedError, match="more than one file"):
+        sets.get("tools")
+    (directory / "tools.txt").unlink()
+    assert sets["tools"] == ["x"]
+    (directory / "tools.json").unlink()
+    with pytest.raises(UnsupportedError, match="there is no set named"):
+        sets.get("tools")
+
+
 def test_a_reload_that_fails_names_file_and_reason(directory: Path) -> None:
     sets = NamedSets(directory)
     vocabulary_ = trieauto.Vocabulary.from_tokens([bytes([b]) for b in range(256)] + [None], stop_token_ids=[256])
@@ -111,7 +129,7 @@ def test_a_reload_that_fails_names_file_and_reason(directory: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "../tools", "a/b", "/etc/passwd", ".hidden", "-x", "a b", "a\0b", "é", "x" * 129, "..", None, 7]
+    "name", ["", "../tools", "a/b", "/etc/passwd", ".hidden", "-x", "a b", "a\0b", "é", "x" * 129, "..", None, 7, []]
 )
 def test_what_is_no_name_is_refused(directory: Path, name: str) -> None:
     with pytest.raises(TrieautoError, match="is no name of a set"):

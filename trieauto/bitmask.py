@@ -110,10 +110,11 @@ def _find_target(bitmask: Any) -> RowTarget:
     )
 
 
-# The target of the bitmask filled last: an engine fills the same one at every step, and finding its address again
-# costs more than the mask does. An array cannot move while anything refers to it, weakly or not; a tensor can, so its
-# address is compared.
-_last: tuple[Callable[[], Any], RowTarget, int] = (lambda: None, RowTarget(np.zeros((1, 1), np.int32)), 0)
+# The targets of the bitmasks filled last, by id: an engine fills the same few at every step, and finding an address
+# again costs more than a mask does. An array cannot move while anything refers to it, weakly or not; a tensor can, so
+# its address is compared.
+_MOST_TARGETS = 32
+_recent: dict[int, tuple[Callable[[], Any], RowTarget, int]] = {}
 
 
 def row_target(bitmask: Any) -> RowTarget:
@@ -122,14 +123,17 @@ def row_target(bitmask: Any) -> RowTarget:
     Raises:
         TrieautoError: not an int32 array of contiguous rows in the CPU's memory that can be written.
     """
-    global _last
     if type(bitmask) is TokenBitmask:
         return bitmask.target
-    reference, target, memory = _last
-    if reference() is bitmask is not None and (isinstance(bitmask, np.ndarray) or bitmask.data_ptr() == memory):
-        return target
+    known = _recent.get(id(bitmask))
+    if known is not None:
+        reference, target, memory = known
+        if reference() is bitmask and (isinstance(bitmask, np.ndarray) or bitmask.data_ptr() == memory):
+            return target
     target = _find_target(bitmask)
-    _last = (weakref.ref(bitmask), target, target.memory)
+    if len(_recent) >= _MOST_TARGETS:
+        _recent.clear()
+    _recent[id(bitmask)] = (weakref.ref(bitmask), target, target.memory)
     return target
 
 

@@ -9,7 +9,7 @@ import re
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..automaton import Automaton
@@ -49,18 +49,21 @@ class NamedSet:
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    stamp: tuple[object, ...]
+    path: str
+    stamp: tuple[int, ...]
     is_settled: bool
     found: NamedSet
+    directory_changed: int = -1  # the directory's time of change when no second file was looked for
 
 
 class NamedSets:
     """The sets of a directory: ``NAME.txt`` (one value a line), ``NAME.json`` (an array of strings) or ``NAME.jsonl``
     (one JSON string a line). Thread-safe.
 
-    A file is read when its set is first asked for, and again once it has changed (time of change, size, inode; one
-    ``stat`` for each request). Replace a file in one step (write another and rename it): one that is written in place
-    can be read half-written. What was made from an earlier state goes on with that state.
+    A file is read when its set is first asked for, and again once it has changed (time of change, size, inode; a
+    ``stat`` of the file and one of the directory for each request). Replace a file in one step (write another and
+    rename it): one that is written in place can be read half-written. What was made from an earlier state goes on with
+    that state.
     """
 
     def __init__(self, directory: str | os.PathLike[str] | None) -> None:
@@ -75,6 +78,7 @@ class NamedSets:
         self.directory = None if directory is None else Path(directory)
         if self.directory is not None and not self.directory.is_dir():
             raise TrieautoError(f"the directory of named sets, {str(self.directory)!r}, is not a directory")
+        self._stat_of = "" if directory is None else os.fspath(directory)  # os.stat of a Path takes twice as long
         self._loaded: dict[str, _Loaded] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
@@ -100,14 +104,17 @@ class NamedSets:
             ValueFileError: the file cannot be read, or a line of it is no value.
             TrieautoError: a name that no set can have.
         """
+        loaded = self._loaded.get(name) if isinstance(name, str) else None
+        if loaded is not None and self._is_current(name, loaded):
+            return loaded.found
         path = self._path(name)
         with self._lock:
             lock = self._locks.setdefault(name, threading.Lock())
         with lock:
             loaded = self._loaded.get(name)
+            if loaded is not None and self._is_current(name, loaded):
+                return loaded.found
             try:
-                if loaded is not None and loaded.is_settled and _stamp(os.stat(path)) == loaded.stamp:
-                    return loaded.found
                 with path.open("rb") as file:
                     status = os.fstat(file.fileno())
                     data = file.read()
@@ -122,8 +129,23 @@ class NamedSets:
                 logger.info("trieauto: read the set %r, %s values, from %s", name, f"{len(values):,}", path)
             else:
                 found = loaded.found
-            self._loaded[name] = _Loaded(_stamp(status), is_settled, found)
+            self._loaded[name] = _Loaded(os.fspath(path), _stamp(status), is_settled, found)
             return found
+
+    def _is_current(self, name: str, loaded: _Loaded) -> bool:
+        """Whether a set is as it was loaded: its file has not changed, nor is there a second one of its name."""
+        try:
+            if not loaded.is_settled or _stamp(os.stat(loaded.path)) != loaded.stamp:
+                return False
+            changed = os.stat(self._stat_of).st_mtime_ns
+        except OSError:
+            return False
+        if changed != loaded.directory_changed:  # only then can there be a second file
+            if os.fspath(self._path(name)) != loaded.path:
+                return False
+            if time.time_ns() - changed > _SETTLED_AFTER:
+                self._loaded[name] = replace(loaded, directory_changed=changed)
+        return True
 
     def automaton(self, name: str) -> Automaton:
         """The automaton of a set as its file is now; errors and cost as for ``get``."""
@@ -163,5 +185,5 @@ class NamedSets:
         return f"<NamedSets of {None if self.directory is None else str(self.directory)!r}>"
 
 
-def _stamp(status: os.stat_result) -> tuple[object, ...]:
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_dev
