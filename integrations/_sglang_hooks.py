@@ -14,6 +14,11 @@ _PROCESSOR = b"_sglang_processor".hex()  # in the text of a serialised ``TrieLog
 _REQUEST = "sglang.srt.managers.schedule_batch.Req"
 
 
+def only_prefills(req: Any) -> bool:
+    """Whether SGLang sends a request ahead of n > 1 samples, to prefill their prompt; nobody sees its text."""
+    return bool(req.sampling_params.max_new_tokens == 0 and req.sampling_params.n > 1)
+
+
 def give_budget(req: Any) -> None:
     """Tell a request's grammar, if it is one of ours, how many tokens the request has; refuse the request (HTTP 400)
     if no answer has so few."""
@@ -21,11 +26,11 @@ def give_budget(req: Any) -> None:
     if set_budget is None or req.to_finish is not None or req.finished():
         return
     tokens = req.sampling_params.max_new_tokens
-    if tokens == 0:  # SGLang sends one ahead of n > 1 samples, to prefill their prompt; no text is made of it
-        req.grammar = None
-        return
     try:
-        set_budget(tokens)
+        if not only_prefills(req):
+            set_budget(tokens)
+        if tokens == 0:
+            req.grammar = None  # no text at all is an answer, or nobody sees it
     except BudgetError as error:
         needed = "1 token" if error.needed == 1 else f"{error.needed:,} tokens"
         req.set_finish_with_abort(
@@ -42,12 +47,7 @@ def after_process(is_queued: bool, manager: Any, req: Any) -> None:
     if not is_queued:
         give_budget(req)
     processor = req.custom_logit_processor
-    if (
-        processor is not None
-        and _PROCESSOR in processor
-        and req.to_finish is None
-        and req.sampling_params.max_new_tokens
-    ):
+    if processor is not None and _PROCESSOR in processor and req.to_finish is None and not only_prefills(req):
         from ._sglang_processor import check_request
 
         reason = check_request(manager, req)

@@ -241,9 +241,13 @@ def test_response_formats(server: Server) -> None:
 
 
 def test_no_tokens_are_no_answer(server: Server) -> None:
-    """SGLang sends such requests itself, ahead of n > 1 samples, and nobody could tell them from a user's."""
-    for options in ({"regex": "*set:tools"}, {}):
+    """But where the empty text is one. (SGLang sends such requests itself, ahead of n > 1 samples.)"""
+    for options in ({"regex": "(a|b)?"}, {}):
         assert server.generate(max_tokens=0, **options).text == ""
+    for options in ({"regex": "*set:tools"}, {"ebnf": 'root ::= "a"'}):
+        refused = server.generate(max_tokens=0, **options)
+        assert refused.is_refused
+        assert "max_new_tokens, or what the prompt leaves of the context, is 0" in refused.text
     assert server.generate(max_tokens=0, regex="*set:tolls").is_refused
 
 
