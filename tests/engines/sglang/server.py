@@ -17,6 +17,7 @@ from typing import Any
 
 import psutil
 import requests
+from urllib3.util import Retry
 
 START_SECONDS = 300
 COMMON = [
@@ -70,7 +71,9 @@ class Server:
                 start_new_session=True,
             )
         self._session = requests.Session()
-        self._session.mount("http://", requests.adapters.HTTPAdapter(pool_maxsize=128))
+        # The server closes connections that were idle for some seconds, maybe just as one is used again.
+        again = Retry(2, connect=0, read=2, allowed_methods=None)
+        self._session.mount("http://", requests.adapters.HTTPAdapter(pool_maxsize=128, max_retries=again))
         try:
             self._wait()
         except BaseException:

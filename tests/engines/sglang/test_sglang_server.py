@@ -334,9 +334,11 @@ def test_a_thousand_requests_with_a_hundred_sets(server: Server, sets: Path) -> 
         jobs.append({"prompt": f"{number}", "max_tokens": 16, **options})
         wanted.append(of_set[name])
     memory = []
-    for part in range(4):  # each part has all sets
-        answers = server.generate_all(jobs[part::4], at_once=48)
-        for answer, values in zip(answers, wanted[part::4], strict=True):
+    for part in range(8):  # each part has all sets
+        answers = server.generate_all(jobs[part % 4 :: 4], at_once=48)
+        for answer, values in zip(answers, wanted[part % 4 :: 4], strict=True):
             check(answer, lambda text, values=values: text.strip('"') in values, 16)
         memory.append(server.memory())
-    assert memory[-1] - memory[1] < 100 * 2**20, memory
+    # Allocators grow by leaps until they have enough; what leaks grows with every part.
+    growth = [after - before for before, after in zip(memory[3:], memory[4:], strict=False)]
+    assert min(growth) < 10 * 2**20, memory
