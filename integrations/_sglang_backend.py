@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -20,9 +19,8 @@ from sglang.srt.constrained.xgrammar_backend import TokenizerNotSupportedError, 
 from sglang.srt.runtime_context import get_serving
 
 from trieauto.errors import EmptyConstraintError, TrieautoError, UnreachableValueError, shorten
-from trieauto.json_schemas.named_sets import names_in
 from trieauto.serving import ConstraintStore, GrammarKind, NamedSets
-from trieauto.serving.named_sets import PREFIX
+from trieauto.serving.named_sets import mentions_sets
 
 from ._sglang_grammar import TrieGrammar, TrieMethods, delegated, new_mask
 from ._sglang_hooks import check_hooks
@@ -166,11 +164,9 @@ class TrieGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
         try:
             if key_type in KINDS:
                 return bool(self.store.names_of_sets(KINDS[key_type], text))
-            return _names_sets_within(json.loads(text))
+            return mentions_sets(text)
         except TrieautoError:
             return True
-        except (ValueError, RecursionError):
-            return False
 
     # What strict thinking asks of a backend
 
@@ -205,16 +201,6 @@ class TrieGrammarBackend(BaseGrammarBackend):  # type: ignore[misc]
         if self.other is None or isinstance(grammar, TrieMethods):
             return None
         return delegated(self.other.compile_framed_grammar(grammar, frame))
-
-
-def _names_sets_within(tag: Any) -> bool:
-    if names_in(tag):
-        return True
-    if isinstance(tag, dict):
-        return any(_names_sets_within(value) for value in tag.values())
-    if isinstance(tag, list):
-        return any(map(_names_sets_within, tag))
-    return isinstance(tag, str) and tag.startswith(PREFIX)
 
 
 def _invalid(message: str) -> InvalidGrammarObject:

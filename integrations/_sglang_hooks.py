@@ -32,11 +32,10 @@ def give_budget(req: Any) -> None:
         if tokens == 0:
             req.grammar = None  # no text at all is an answer, or nobody sees it
     except BudgetError as error:
-        needed = "1 token" if error.needed == 1 else f"{error.needed:,} tokens"
-        req.set_finish_with_abort(
-            f"the shortest answer takes {needed}{req.grammar.budget_includes}, but max_new_tokens, "
-            f"or what the prompt leaves of the context, is {tokens:,}"
-        )
+        from trieauto.serving.messages import too_few_tokens
+
+        message = too_few_tokens(error.needed, tokens, "max_new_tokens", req.grammar.budget_includes)
+        req.set_finish_with_abort(message)
     except TrieautoError as error:
         req.set_finish_with_abort(f"the request cannot be constrained: {error}")
 

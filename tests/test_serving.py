@@ -20,6 +20,7 @@ from trieauto import BudgetError, EmptyConstraintError, TrieautoError, Unsupport
 from trieauto.errors import ValueFileError
 from trieauto.json_schemas.named_sets import find_set_names
 from trieauto.serving import ENVIRONMENT, ConstraintStore, NamedSets, ThinkingMatcher
+from trieauto.serving.named_sets import mentions_sets
 from trieauto.serving.schemas import with_object_types
 
 from .tiny_models import STOPS, TOKENS, VALUES, vocabulary
@@ -465,3 +466,22 @@ def test_a_matcher_with_a_budget_gives_it_to_the_whole() -> None:
         ThinkingMatcher(begun, [0])
     with pytest.raises(TrieautoError, match="cannot roll back 1 tokens"):
         thinking([0]).rollback(1)
+
+
+@pytest.mark.parametrize(
+    ("text", "mentions"),
+    [
+        ("*set:tools", True),
+        ('{"format": {"type": "regex", "pattern": "*set:tools"}}', True),
+        ('{"format": {"type": "regex", "pattern": "\\u002aset:tools"}}', True),
+        ('{"tags": [{"schema": {"x-trieauto-set": "tools"}}]}', True),
+        ('{"tags": [{"schema": {"x-trieauto-set": 1}}]}', True),  # it tries to
+        ('{"tags": [{"schema": {"enum": ["x-trieauto-set"]}}]}', False),
+        ('{"format": {"type": "regex", "pattern": "a*set:tools"}}', False),
+        ("a*set:tools", False),
+        ("(x-trieauto-set", False),
+        ("", False),
+    ],
+)
+def test_whether_a_grammar_mentions_sets(text: str, mentions: bool) -> None:
+    assert mentions_sets(text) is mentions

@@ -41,8 +41,8 @@ from report import Report
 from trieauto.demo_sets import icd10_cm_codes, tool_names
 from trieauto.serving import ENVIRONMENT
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "engines" / "sglang"))
-from server import Answer, Server
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.engines.sglang.server import Answer, Server
 
 BACKENDS = ("trie", "xgrammar", "llguidance")
 MODELS = ("smollm2", "random")
@@ -151,7 +151,7 @@ class Bench:
     @contextmanager
     def server(self, backend: str, sets: Path) -> Iterator[Server]:
         log = sets / f"{self.model}-{backend}.log"
-        arguments = ["--max-running-requests", "64", "--disable-radix-cache"]
+        arguments = ["--max-running-requests", "64", "--disable-radix-cache", *self.options.server_arguments]
         environment = {ENVIRONMENT: str(sets), "SGLANG_GRAMMAR_MAX_POLL_ITERATIONS": "1000000"}
         model = self.options.models / self.model
         with Server(model, *arguments, log=log, grammar_backend=backend, **environment) as server:
@@ -234,6 +234,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--at-once", nargs="+", type=int, default=[1, 4, 16, 64])
     parser.add_argument("--max-tokens", nargs="+", type=int, default=[32, 4])
     parser.add_argument("--requests", type=int, default=32, help="at once 1; two and four times as many at 4 and more")
+    parser.add_argument(
+        "--server-arguments", nargs=argparse.REMAINDER, default=[], help="passed on to SGLang; must come last"
+    )
     parser.add_argument("--quick", action="store_true", help="K=1,000, 1 and 16 at once, 8 requests")
     parser.add_argument("--json", type=Path, help="write all figures to this file, too")
     options = parser.parse_args(arguments)

@@ -68,7 +68,7 @@ def write_random(directory: Path) -> None:
             hidden_size=32,
             intermediate_size=32,
             num_hidden_layers=1,
-            num_attention_heads=2,
+            num_attention_heads=1,  # of 32 dimensions, the smallest that vLLM takes on a CPU
             max_position_embeddings=4096,
             bos_token_id=None,
             eos_token_id=tokenizer.eos_token_id,

@@ -1,9 +1,20 @@
-"""What the adapters of serving engines share: sets by name, constraints by request, a gate for thinking."""
+"""What the adapters of serving engines share: sets by name, what requests say, constraints by request, a gate for
+thinking."""
 
 from __future__ import annotations
 
 from .named_sets import ENVIRONMENT, NamedSet, NamedSets
+from .requests import ConstraintRequest, read_request
 from .store import ConstraintStore, GrammarKind
 from .thinking import ThinkingMatcher
 
-__all__ = ["ENVIRONMENT", "ConstraintStore", "GrammarKind", "NamedSet", "NamedSets", "ThinkingMatcher"]
+__all__ = [
+    "ENVIRONMENT",
+    "ConstraintRequest",
+    "ConstraintStore",
+    "GrammarKind",
+    "NamedSet",
+    "NamedSets",
+    "ThinkingMatcher",
+    "read_request",
+]

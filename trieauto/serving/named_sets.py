@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
 import re
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from ..automaton import Automaton
 from ..errors import TrieautoError, UnsupportedError, ValueFileError, shorten
-from ..json_schemas.named_sets import unknown_set
+from ..json_schemas.named_sets import may_name_sets, names_in, unknown_set
 from ..value_files import parse_values
 from ..value_sets import choices
 
@@ -183,6 +184,31 @@ class NamedSets:
 
     def __repr__(self) -> str:
         return f"<NamedSets of {None if self.directory is None else str(self.directory)!r}>"
+
+
+def mentions_sets(text: str) -> bool:
+    """Whether a grammar of any kind, such as a structural tag, names sets somewhere in it, or tries to, so that nobody
+    else can serve it. A scan of the text; one that may name any is parsed."""
+    if text.startswith(PREFIX):
+        return True
+    if PREFIX not in text and not may_name_sets(text):
+        return False
+    try:
+        return _mentions_sets(json.loads(text))
+    except TrieautoError:
+        return True
+    except (ValueError, RecursionError):
+        return False
+
+
+def _mentions_sets(grammar: object) -> bool:
+    if names_in(grammar):
+        return True
+    if isinstance(grammar, dict):
+        return any(map(_mentions_sets, grammar.values()))
+    if isinstance(grammar, list):
+        return any(map(_mentions_sets, grammar))
+    return isinstance(grammar, str) and grammar.startswith(PREFIX)
 
 
 def _stamp(status: os.stat_result) -> tuple[int, ...]:

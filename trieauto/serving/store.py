@@ -95,6 +95,9 @@ class ConstraintStore:
             key = self.key(kind, text)
         except TrieautoError:
             return None
+        return self._kept(key)
+
+    def _kept(self, key: Key) -> Constraint | None:
         with self._lock:
             future = self._futures.get(key)
             if future is None or not future.done():
@@ -102,7 +105,7 @@ class ConstraintStore:
             self._futures.move_to_end(key)
         return future.result()
 
-    def get(self, kind: GrammarKind, text: str) -> Constraint:
+    def get(self, kind: GrammarKind, text: str, versions: tuple[str, ...] | None = None) -> Constraint:
         """The constraint of a text, compiled if it is not there.
 
         Args:
@@ -112,13 +115,21 @@ class ConstraintStore:
                 differ there. A schema that declares properties, but no type, is taken for an object's.
             text: the grammar, or ``*set:NAME`` for one value of a named set. In a JSON schema ``x-trieauto-set``
                 names a set.
+            versions: those of its sets (``key(kind, text)[2]``), for a request that has begun with them; by default
+                as they are now.
 
         Raises:
             TrieautoError: what ``from_grammar`` and ``compile`` raise, and ``NamedSets.get``. All who waited for it get
                 the same error; the next request tries again.
         """
+        if versions is not None:
+            kept = self._kept((kind, _digest(text), versions))
+            if kept is not None:
+                return kept
         found = {name: self.sets.get(name) for name in self.names_of_sets(kind, text)}
         key = kind, _digest(text), tuple(named.version for named in found.values())
+        if versions is not None and versions != key[2]:
+            raise UnsupportedError(f"a set of {shorten(text)} has changed since the request began, and is not kept")
         with self._lock:
             future = self._futures.get(key)
             is_ours = future is None
@@ -180,6 +191,16 @@ def _digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
+def _values(text: str) -> list[str]:
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise TrieautoError(f"the values {shorten(text)} are not JSON: {error}") from None
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TrieautoError(f"the values {shorten(text)} are not an array of strings")
+    return values
+
+
 def _automaton(kind: GrammarKind, text: str, found: dict[str, NamedSet]) -> Automaton:
     if kind == "json_schema":
         schema = with_object_types(parsed(text))
@@ -188,7 +209,7 @@ def _automaton(kind: GrammarKind, text: str, found: dict[str, NamedSet]) -> Auto
         (named,) = found.values()
         return named.automaton
     if kind == "values":
-        return choices(json.loads(text))
+        return choices(_values(text))
     if kind == "format":
         return fixed_format(text)
     if kind == "regex" and _CLASSES.search(text):

@@ -13,7 +13,7 @@ import pytest
 
 from trieauto.serving import ENVIRONMENT
 
-from .conftest import TOOLS
+from ..sets import TOOLS
 from .server import Answer, Server
 
 pytestmark = pytest.mark.sglang

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import date
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import requests
 from trieauto.demo_sets import tool_names
 from trieauto.serving import ENVIRONMENT
 
-from .conftest import TOOLS
+from ..sets import TOOLS
 from .server import Answer, Server
 
 pytestmark = pytest.mark.sglang
@@ -340,5 +341,5 @@ def test_a_thousand_requests_with_a_hundred_sets(server: Server, sets: Path) -> 
             check(answer, lambda text, values=values: text.strip('"') in values, 16)
         memory.append(server.memory())
     # Allocators grow by leaps until they have enough; what leaks grows with every part.
-    growth = [after - before for before, after in zip(memory[3:], memory[4:], strict=False)]
+    growth = [after - before for before, after in pairwise(memory[3:])]
     assert min(growth) < 10 * 2**20, memory
