@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,11 +14,13 @@ from sglang.srt.constrained.xgrammar_backend import XGrammarGrammar
 from sglang.srt.utils.common import is_pin_memory_available
 
 from trieauto import Constraint, Matcher, fill_next_token_bitmasks
-from trieauto.errors import shorten
+from trieauto.errors import TrieautoError, shorten
 from trieauto.serving import ThinkingMatcher
+from trieauto.serving.messages import with_text, would_go_on
 
 from . import _masks
 
+logger = logging.getLogger("trieauto")
 _buffers = _masks.MaskBuffers(is_pin_memory_available())
 
 
@@ -50,6 +54,35 @@ def apply_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
         XGrammarGrammar.apply_vocab_mask(None, logits, vocab_mask)
 
 
+def keep_answers_whole(params: Any, walker: Matcher | ThinkingMatcher) -> None:
+    """Take out of a request's parameters what would cut its answer off: stop strings, and stop tokens that stand for
+    text. (They may be those of a chat template, so they are no reason to refuse it.)
+
+    Args:
+        params: SGLang's ``SamplingParams`` of this request alone.
+        walker: before the first token.
+
+    Raises:
+        TrieautoError: ``min_new_tokens`` would leave nothing that is legal.
+    """
+    if params.min_new_tokens > walker.min_tokens_to_finish:
+        raise TrieautoError(would_go_on(params.min_new_tokens, walker.min_tokens_to_finish, "min_new_tokens"))
+    dropped: list[object] = [*params.stop_strs, *params.stop_regex_strs]
+    params.stop_strs, params.stop_regex_strs = [], []
+    if params.stop_token_ids:
+        matcher = walker if isinstance(walker, Matcher) else walker.answer
+        spelled = with_text(params.stop_token_ids, matcher.constraint.vocabulary)
+        params.stop_token_ids = params.stop_token_ids.difference(spelled) or None
+        dropped += spelled
+    if dropped:
+        _warn_of_stops()
+
+
+@functools.cache
+def _warn_of_stops() -> None:
+    logger.warning("trieauto: stop strings and stop tokens with text do not end its answers, which are always whole")
+
+
 class TrieMethods:
     """What grammar objects of ours do for SGLang, by a matcher that says which tokens are legal."""
 
@@ -77,6 +110,10 @@ class TrieMethods:
             BudgetError: no answer has so few.
         """
         self.walker.set_budget(max_tokens)
+
+    def keep_answers_whole(self, params: Any) -> None:
+        """Let nothing else end this request's answer; see the function of this name."""
+        keep_answers_whole(params, self.walker)
 
     def is_whole_after(self, output_ids: Sequence[int]) -> bool:
         """Whether the answer is whole and has no continuation after these tokens, of which the last ones may not have

@@ -29,6 +29,7 @@ def give_budget(req: Any) -> None:
     try:
         if not only_prefills(req):
             set_budget(tokens)
+            req.grammar.keep_answers_whole(req.sampling_params)
         if tokens == 0:
             req.grammar = None  # no text at all is an answer, or nobody sees it
     except BudgetError as error:

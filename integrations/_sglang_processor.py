@@ -15,7 +15,7 @@ from trieauto import BudgetError, Matcher
 from trieauto.errors import TrieautoError
 from trieauto.serving import ConstraintStore, GrammarKind, NamedSets
 
-from ._sglang_grammar import apply_mask
+from ._sglang_grammar import apply_mask, keep_answers_whole
 from ._sglang_vocabulary import read_vocabulary
 
 logger = logging.getLogger("trieauto")
@@ -86,7 +86,8 @@ def check_request(manager: Any, req: Any) -> str | None:
     if req.grammar is not None:
         return "a request has either a grammar or the trie logit processor, not both"
     try:
-        _matcher(req, req.sampling_params.custom_params, scheduler.model_config.vocab_size)
+        matcher = _matcher(req, req.sampling_params.custom_params, scheduler.model_config.vocab_size)
+        keep_answers_whole(req.sampling_params, matcher)
     except BudgetError as error:
         return f"{error} (max_new_tokens, or what the prompt leaves of the context)"
     except TrieautoError as error:

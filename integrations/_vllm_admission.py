@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from trieauto.errors import BudgetError, TrieautoError, shorten
@@ -117,28 +116,19 @@ def check_tokens(params: Any, store: ConstraintStore, wanted: AdmittedRequest) -
         BudgetError: no answer fits the budget; it names the fewest tokens.
         TrieautoError: it names the parameter.
     """
-    from trieauto.serving.messages import too_few_tokens
+    from trieauto.serving.messages import too_few_tokens, with_text, would_go_on
 
     needed = store.get(wanted.kind, wanted.text).min_tokens
     if needed > wanted.budget:
         raise BudgetError(needed, wanted.budget, too_few_tokens(needed, wanted.budget, "max_tokens"))
     if params.min_tokens > needed:
-        raise TrieautoError(
-            f"min_tokens is {params.min_tokens:,}, but there are answers of {needed:,} tokens, "
-            "after which nothing would be legal"
-        )
+        raise TrieautoError(would_go_on(params.min_tokens, needed, "min_tokens"))
     vocabulary = store.vocabulary
-    for token_id in _with_text(params.stop_token_ids or (), vocabulary):
+    for token_id in with_text(params.stop_token_ids or (), vocabulary):
         raise TrieautoError(
             f"stop token id {token_id:,} stands for the text {shorten(vocabulary.tokens[token_id])}: "
             "an answer would be cut off there"
         )
-
-
-def _with_text(token_ids: Iterable[int], vocabulary: Vocabulary) -> list[int]:
-    """Those that stand for bytes, so that they can be part of an answer."""
-    offsets = vocabulary.tables.offsets
-    return [i for i in token_ids if 0 <= i < len(offsets) - 1 and offsets[i + 1] > offsets[i]]
 
 
 def shows_everything(params: Any, vocabulary: Vocabulary, tokenizer: Any) -> bool:

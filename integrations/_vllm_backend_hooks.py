@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ._vllm_wrapping import Wrapper, after, found, wrap, wrap_beam_search
+from ._vllm_wrapping import Wrapper, after, found, wrap, wrap_requests
 
 _MARK = "_trieauto_backend"
 _RUNNER = "vllm.v1.worker.gpu_model_runner"
@@ -33,13 +33,14 @@ def serve_instead(validate: Callable[..., None]) -> Callable[..., None]:
 
 def after_start(_: None, processor: Any) -> None:
     """After ``InputProcessor.__init__``: the tokenizer is read when the server starts, not by its first request; and
-    beam search, for which vLLM drops structured outputs, is refused."""
+    what vLLM would not constrain is refused: beam search, and tools that name sets where it leaves tools free."""
     from . import _vllm_frontend as frontend
     from ._vllm_stores import store_of
 
     config = processor.model_config
     if frontend.serves(processor.structured_outputs_config) and has_text(config):
-        wrap_beam_search(no_beams, _MARK)
+        wrap_requests("to_beam_search_params", no_beams, _MARK)
+        wrap_requests("to_sampling_params", no_sets_in_loose_tools, _MARK)
         store_of(config, processor.tokenizer)
 
 
@@ -58,6 +59,29 @@ def no_beams(make: Callable[..., Any]) -> Callable[..., Any]:
 
             raise VLLMValidationError("use_beam_search cannot be used with structured outputs")
         return make(request, *arguments, **options)
+
+    return wrapped
+
+
+def no_sets_in_loose_tools(make: Callable[..., Any]) -> Callable[..., Any]:
+    """``to_sampling_params`` of a request over HTTP. With many tool parsers vLLM does not constrain the arguments of
+    tools, or only to be JSON."""
+
+    @functools.wraps(make)
+    def wrapped(request: Any, *arguments: Any, **options: Any) -> Any:
+        params = make(request, *arguments, **options)
+        if getattr(request, "tools", None) and request.tool_choice != "none":
+            from ._vllm_structured import drops_sets_of_tools
+
+            if drops_sets_of_tools(request.tools, params.structured_outputs):
+                from vllm.exceptions import VLLMValidationError
+
+                raise VLLMValidationError(
+                    "the parameters of a tool name a set (x-trieauto-set), but with this tool_choice and tool parser "
+                    "vLLM does not constrain them: use response_format or structured_outputs instead",
+                    parameter="tools",
+                )
+        return params
 
     return wrapped
 

@@ -17,7 +17,7 @@ from trieauto.errors import TrieautoError
 from . import _vllm_cpu
 from ._vllm_requests import argument_of
 from ._vllm_versions import is_tested, log_as_vllm_does
-from ._vllm_wrapping import Wrapper, after, found, wrap, wrap_beam_search
+from ._vllm_wrapping import Wrapper, after, found, wrap, wrap_requests
 from .vllm import ARGUMENT, SETS, TESTED_VERSIONS
 
 logger = logging.getLogger("trieauto")
@@ -47,7 +47,7 @@ def after_inputs(request: Any, processor: Any) -> None:
 def after_start(_: None, processor: Any) -> None:
     """After ``InputProcessor.__init__``: beam search, for which vLLM drops all extra arguments, is refused if it comes
     with a constraint."""
-    wrap_beam_search(_no_beams, _MARK)
+    wrap_requests("to_beam_search_params", _no_beams, _MARK)
     _prepare(processor.vllm_config.model_config, processor.tokenizer)
 
 
@@ -72,10 +72,10 @@ def after_preprocessing(result: tuple[Any, int], engine_core: Any) -> None:
     if argument_of(request.sampling_params) is None:
         return
     from ._vllm_requests import new_matcher, settle_versions
-    from ._vllm_stores import store_of
+    from ._vllm_stores import snapshots, store_of
 
     store = store_of(engine_core.vllm_config.model_config)
-    settle_versions(request.sampling_params, store)
+    settle_versions(request.sampling_params, store, snapshots())
     request.trieauto_matcher = new_matcher(request.sampling_params, store)
 
 

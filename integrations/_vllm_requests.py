@@ -10,7 +10,7 @@ from .vllm import ARGUMENT
 
 if TYPE_CHECKING:
     from trieauto import Matcher
-    from trieauto.serving import ConstraintStore, GrammarKind
+    from trieauto.serving import ConstraintStore, GrammarKind, Snapshots
 
 _CONSTRAINT = "_trieauto_constraint"  # attribute of a request's SamplingParams, which stay in one process
 
@@ -26,6 +26,7 @@ class AdmittedRequest(NamedTuple):
         budget: how many tokens the request has: ``max_tokens``, or what its prompt leaves of the context.
         may_end: whether vLLM shows all of the text if the request ends at a token that is no stop token.
         versions: of the sets that the text names, once the scheduler's process has settled them.
+        kept_in: the directory in which these are kept for workers in other processes.
     """
 
     kind: GrammarKind
@@ -33,6 +34,7 @@ class AdmittedRequest(NamedTuple):
     budget: int
     may_end: bool
     versions: tuple[str, ...] | None = None
+    kept_in: str | None = None
 
 
 def argument_of(params: Any) -> Any:
@@ -76,18 +78,20 @@ def new_matcher(params: Any, store: ConstraintStore) -> Matcher | None:
         return None
     constraint = getattr(params, _CONSTRAINT, None)
     if constraint is None:
-        constraint = store.get(admitted.kind, admitted.text, admitted.versions)
+        constraint = store.get(admitted.kind, admitted.text, admitted.versions, admitted.kept_in)
         setattr(params, _CONSTRAINT, constraint)
     return cast("Matcher", constraint.matcher(admitted.budget))
 
 
-def settle_versions(params: Any, store: ConstraintStore) -> None:
-    """Make a request say which versions of its sets it uses, for workers in other processes.
+def settle_versions(params: Any, store: ConstraintStore, snapshots: Snapshots) -> None:
+    """Make a request say which versions of its sets it uses, and keep them, for workers in other processes.
 
     Raises:
         TrieautoError: a set that does not exist any more, or cannot be read.
     """
     admitted = admitted_request(params)
-    if admitted is not None and store.names_of_sets(admitted.kind, admitted.text):
-        versions = store.key(admitted.kind, admitted.text)[2]
-        replace_argument(params, admitted._replace(versions=versions))
+    names = () if admitted is None else store.names_of_sets(admitted.kind, admitted.text)
+    if admitted is not None and names:
+        found = [store.sets.get(name) for name in names]
+        versions = tuple(named.version for named in found)
+        replace_argument(params, admitted._replace(versions=versions, kept_in=snapshots.keep(found)))

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
 import weakref
 from typing import Any
 
-from trieauto.serving import ConstraintStore, NamedSets
+from trieauto.serving import ConstraintStore, NamedSets, Snapshots
 
 logger = logging.getLogger("trieauto")
 _by_fingerprint: dict[str, ConstraintStore] = {}
 _by_config: dict[int, ConstraintStore] = {}
 _lock = threading.Lock()
+
+
+@functools.cache
+def snapshots() -> Snapshots:
+    """Those of this process."""
+    return Snapshots()
 
 
 def store_of(model_config: Any, tokenizer: Any = None) -> ConstraintStore:

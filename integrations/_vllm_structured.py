@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from vllm.v1.structured_output.backend_types import StructuredOutputOptions
@@ -10,7 +11,7 @@ from vllm.v1.structured_output.utils import grammar_is_likely_lark
 
 from trieauto.errors import TrieautoError, UnsupportedError, shorten
 from trieauto.serving import ConstraintRequest, GrammarKind, read_request
-from trieauto.serving.named_sets import PREFIX
+from trieauto.serving.named_sets import PREFIX, mentions_sets
 
 BACKEND = "trie"
 """What ``StructuredOutputsParams._backend`` says of requests that trieauto serves."""
@@ -54,7 +55,7 @@ def constraint_asked_for(params: Any) -> ConstraintRequest:
             raise UnsupportedError("grammars in Lark's notation are not supported")
         return ConstraintRequest("ebnf", params.grammar)
     if params.structural_tag is not None:
-        raise UnsupportedError("structural tags are not supported")
+        raise UnsupportedError("structural tags (which vLLM makes of strict tools, too) are not supported")
     raise UnsupportedError("any JSON object at all has no end of its own")
 
 
@@ -85,3 +86,12 @@ def constraint_of_key(kind: StructuredOutputOptions, text: str) -> ConstraintReq
     if kind is StructuredOutputOptions.GRAMMAR and text.startswith(VALUES):
         return ConstraintRequest("values", text[len(VALUES) :])
     return ConstraintRequest(_KINDS[kind], text)
+
+
+def drops_sets_of_tools(tools: Sequence[Any], params: Any) -> bool:
+    """Whether tools of a request name sets in their parameters, but its ``StructuredOutputsParams``, which vLLM made of
+    them, do not. A scan of the parameters' text."""
+    parameters = [json.dumps(getattr(getattr(tool, "function", None), "parameters", None)) for tool in tools]
+    if not any(map(mentions_sets, parameters)):
+        return False
+    return params is None or not mentions_sets(as_text(params.json or params.structural_tag or ""))

@@ -41,14 +41,14 @@ def wrap(owner: Any, name: str, wrapper: Wrapper, mark: str) -> None:
         setattr(owner, name, wrapped)
 
 
-def wrap_beam_search(wrapper: Wrapper, mark: str) -> None:
-    """Replace what makes the parameters of beam search of a request over HTTP, for which vLLM drops whatever constrains
-    the request."""
-    for name in ("chat_completion", "completion"):
-        module = sys.modules.get(f"vllm.entrypoints.openai.{name}.protocol")
+def wrap_requests(name: str, wrapper: Wrapper, mark: str) -> None:
+    """Replace a method of requests over HTTP, where their classes are imported: that which makes the parameters of beam
+    search, for which vLLM drops whatever constrains the request, or those of sampling."""
+    for kind in ("chat_completion", "completion"):
+        module = sys.modules.get(f"vllm.entrypoints.openai.{kind}.protocol")
         for cls in () if module is None else vars(module).values():
-            if isinstance(cls, type) and "to_beam_search_params" in vars(cls):
-                wrap(cls, "to_beam_search_params", wrapper, mark)
+            if isinstance(cls, type) and name in vars(cls):
+                wrap(cls, name, wrapper, mark)
 
 
 def after(hook: Callable[[Any, Any], None]) -> Wrapper:

@@ -19,7 +19,7 @@ import trieauto
 from trieauto import BudgetError, EmptyConstraintError, TrieautoError, UnsupportedError
 from trieauto.errors import ValueFileError
 from trieauto.json_schemas.named_sets import find_set_names
-from trieauto.serving import ENVIRONMENT, ConstraintStore, NamedSets, ThinkingMatcher
+from trieauto.serving import ENVIRONMENT, ConstraintStore, NamedSet, NamedSets, Snapshots, ThinkingMatcher
 from trieauto.serving.named_sets import mentions_sets
 from trieauto.serving.schemas import with_object_types
 
@@ -110,6 +110,43 @@ def test_a_second_file_of_a_name_is_noticed(directory: Path, monkeypatch: pytest
     (directory / "tools.json").unlink()
     with pytest.raises(UnsupportedError, match="there is no set named"):
         sets.get("tools")
+
+
+def test_a_state_is_kept_for_another_process(directory: Path) -> None:
+    """One that first needs it after the file has changed, or is gone."""
+    snapshots = Snapshots()
+    store, other = (ConstraintStore(byte_vocabulary(), NamedSets(directory)) for _ in range(2))
+    versions = store.key("regex", "*set:tools")[2]
+    kept_in = snapshots.keep([store.sets.get("tools")])
+    write(directory, "tools.txt", "x\n")
+    for _ in range(2):
+        constraint = other.get("regex", "*set:tools", versions, kept_in)
+        assert constraint.automaton.accepts("get_user")  # type: ignore[union-attr]
+    assert other.get("regex", "*set:tools").automaton.accepts("x")  # type: ignore[union-attr]
+    (directory / "tools.txt").unlink()
+    schema = '{"x-trieauto-set": "tools"}'
+    assert other.get("json_schema", schema, versions, kept_in).automaton.accepts('"get"')  # type: ignore[union-attr]
+    with pytest.raises(UnsupportedError, match="has changed since the request began"):
+        other.get("json_schema", schema, ("0" * 32,), kept_in)
+    states = [NamedSet("tools", str(number), ["a"], trieauto.choices(["a"])) for number in range(20)]
+    assert snapshots.keep(states) == kept_in
+    assert len(list(Path(kept_in).iterdir())) == 8
+
+
+def test_a_directory_that_is_gone(directory: Path) -> None:
+    """A request fails, and nothing else."""
+    store = ConstraintStore(byte_vocabulary(), NamedSets(directory))
+    constraint = store.get("regex", "*set:tools")
+    away = directory.rename(directory.with_name("away"))
+    assert store.peek("regex", "*set:tools") is None
+    for name in ("tools", "others"):
+        with pytest.raises(ValueFileError, match=r"the directory of named sets, .*: No such file"):
+            store.get("regex", f"*set:{name}")
+    away.rename(directory)
+    assert store.get("regex", "*set:tools") is constraint
+    (directory / "folder.txt").mkdir()
+    with pytest.raises(UnsupportedError, match=r"no set named .folder.$"):
+        store.get("regex", "*set:folder")
 
 
 def test_a_reload_that_fails_names_file_and_reason(directory: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from .named_sets import ENVIRONMENT, NamedSet, NamedSets
 from .requests import ConstraintRequest, read_request
+from .snapshots import Snapshots
 from .store import ConstraintStore, GrammarKind
 from .thinking import ThinkingMatcher
 
@@ -15,6 +16,7 @@ __all__ = [
     "GrammarKind",
     "NamedSet",
     "NamedSets",
+    "Snapshots",
     "ThinkingMatcher",
     "read_request",
 ]

@@ -1,6 +1,12 @@
-"""What adapters say to those whose requests are refused."""
+"""What adapters check of requests, and say to those whose requests are refused."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..vocabulary import Vocabulary
 
 
 def too_few_tokens(needed: int, given: int, limit: str, includes: str = "") -> str:
@@ -17,3 +23,24 @@ def too_few_tokens(needed: int, given: int, limit: str, includes: str = "") -> s
         f"the shortest answer takes {tokens}{includes}, but {limit}, or what the prompt leaves of the context, "
         f"is {given:,}"
     )
+
+
+def would_go_on(least: int, needed: int, name: str) -> str:
+    """Why a request cannot be made to have so many tokens.
+
+    Args:
+        least: how many it asks for.
+        needed: the fewest tokens of an answer.
+        name: of the parameter.
+    """
+    return (
+        f"{name} is {least:,}, but there are answers of {needed:,} token{'' if needed == 1 else 's'}, "
+        "after which nothing would be legal"
+    )
+
+
+def with_text(token_ids: Iterable[int], vocabulary: Vocabulary) -> list[int]:
+    """Those tokens that stand for bytes, so that an answer could be cut off at them. Ids outside of the vocabulary do
+    not."""
+    offsets = vocabulary.tables.offsets
+    return [i for i in token_ids if 0 <= i < len(offsets) - 1 and offsets[i + 1] > offsets[i]]

@@ -90,11 +90,18 @@ class NamedSets:
         return cls(os.environ.get(ENVIRONMENT) or None)
 
     def names(self) -> list[str]:
-        """The names of all sets, ascending. Lists the directory."""
+        """The names of all sets, ascending. Lists the directory.
+
+        Raises:
+            ValueFileError: it cannot be listed (any more).
+        """
         if self.directory is None:
             return []
-        files = (file for file in self.directory.iterdir() if file.suffix in _SUFFIXES and _NAME.fullmatch(file.stem))
-        return sorted({file.stem for file in files})
+        try:
+            found = [file.stem for file in self.directory.iterdir() if file.suffix in _SUFFIXES and file.is_file()]
+        except OSError as error:
+            raise ValueFileError(f"the directory of named sets, {self.directory}: {error.strerror or error}") from error
+        return sorted({name for name in found if _NAME.fullmatch(name)})
 
     def get(self, name: str) -> NamedSet:
         """A set as its file is now. A ``stat``, and reading and sorting the values if it has changed; threads that want
@@ -173,7 +180,10 @@ class NamedSets:
                 f"(environment variable {ENVIRONMENT})"
             )
         paths = [self.directory / (name + suffix) for suffix in _SUFFIXES]
-        found = [path for path in paths if path.is_file()]
+        try:
+            found = [path for path in paths if path.is_file()]
+        except OSError as error:
+            raise ValueFileError(f"the set {name!r}: {error}") from error
         if len(found) > 1:
             raise UnsupportedError(
                 f"the set {name!r} has more than one file: {' and '.join(path.name for path in found)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
@@ -27,6 +28,7 @@ from ..value_sets import choices
 from ..vocabulary import Vocabulary
 from .named_sets import PREFIX, NamedSet, NamedSets
 from .schemas import with_object_types
+from .snapshots import read_snapshot
 
 GrammarKind = Literal["regex", "ebnf", "json_schema", "values", "format"]
 Key = tuple[str, bytes, tuple[str, ...]]  # kind, digest of the text, versions of its sets
@@ -105,11 +107,13 @@ class ConstraintStore:
             self._futures.move_to_end(key)
         return future.result()
 
-    def get(self, kind: GrammarKind, text: str, versions: tuple[str, ...] | None = None) -> Constraint:
+    def get(
+        self, kind: GrammarKind, text: str, versions: tuple[str, ...] | None = None, kept_in: str | None = None
+    ) -> Constraint:
         """The constraint of a text, compiled if it is not there.
 
         Args:
-            kind: "values" (a JSON array of strings), "format" (a name that ``trieauto.fixed_format`` knows), "regex",
+            kind: "values" (a JSON array of strings), "format" (as ``trieauto.fixed_format``, of valid days), "regex",
                 "ebnf" (XGrammar's) and "json_schema", as ``trieauto.from_grammar`` takes them; but ``\\d``,
                 ``\\w`` and ``\\s`` of a regex are ASCII where that makes its language smaller, since engines and ``re``
                 differ there. A schema that declares properties, but no type, is taken for an object's.
@@ -117,6 +121,7 @@ class ConstraintStore:
                 names a set.
             versions: those of its sets (``key(kind, text)[2]``), for a request that has begun with them; by default
                 as they are now.
+            kept_in: a directory of ``Snapshots`` that has these, if their files have changed since.
 
         Raises:
             TrieautoError: what ``from_grammar`` and ``compile`` raise, and ``NamedSets.get``. All who waited for it get
@@ -126,10 +131,12 @@ class ConstraintStore:
             kept = self._kept((kind, _digest(text), versions))
             if kept is not None:
                 return kept
-        found = {name: self.sets.get(name) for name in self.names_of_sets(kind, text)}
+        names = self.names_of_sets(kind, text)
+        if versions is None:
+            found = {name: self.sets.get(name) for name in names}
+        else:
+            found = {name: self._state(name, version, kept_in) for name, version in zip(names, versions, strict=True)}
         key = kind, _digest(text), tuple(named.version for named in found.values())
-        if versions is not None and versions != key[2]:
-            raise UnsupportedError(f"a set of {shorten(text)} has changed since the request began, and is not kept")
         with self._lock:
             future = self._futures.get(key)
             is_ours = future is None
@@ -151,6 +158,14 @@ class ConstraintStore:
         future.set_result(constraint)
         self._make_room()
         return constraint
+
+    def _state(self, name: str, version: str, kept_in: str | None) -> NamedSet:
+        """A set as it was at a version."""
+        with contextlib.suppress(TrieautoError):
+            named = self.sets.get(name)
+            if named.version == version:
+                return named
+        return read_snapshot(kept_in or "", name, version)
 
     def clear(self) -> None:
         """Drop all constraints."""
@@ -211,7 +226,7 @@ def _automaton(kind: GrammarKind, text: str, found: dict[str, NamedSet]) -> Auto
     if kind == "values":
         return choices(_values(text))
     if kind == "format":
-        return fixed_format(text)
+        return fixed_format(text, valid_days=text in ("date", "date-time"))
     if kind == "regex" and _CLASSES.search(text):
         return regex(text, flags_of(text))
     return from_grammar(text, kind)

@@ -252,6 +252,34 @@ def test_no_tokens_are_no_answer(server: Server) -> None:
     assert server.generate(max_tokens=0, regex="*set:tolls").is_refused
 
 
+def test_nothing_else_ends_an_answer(server: Server) -> None:
+    """Stop strings and stop tokens with text would cut it off; they may come from a chat template."""
+    for options in (
+        {"stop": "_"},
+        {"stop": ["get", "send", "a", "e"]},
+        {"stop_regex": "[a-z]"},
+        {"stop_token_ids": [62, 83]},
+    ):
+        for number in range(3):
+            answer = server.generate(f"{number}", regex="*set:tools", **options)
+            assert (answer.status, answer.text in TOOLS) == (200, True), (options, answer)
+        assert server.chat(regex="*set:tools", **options)["choices"][0]["message"]["content"] in TOOLS
+    for options in ({"regex": "()"}, {"regex": "a?"}, {"ebnf": 'root ::= "a"'}):
+        refused = server.generate(min_new_tokens=4, **options)
+        assert refused.is_refused
+        assert "min_new_tokens is 4, but there are answers of" in refused.text
+
+
+def test_a_directory_that_is_gone_for_a_while(server: Server, sets: Path) -> None:
+    assert server.generate(regex="*set:tools").text in TOOLS
+    away = sets.rename(sets.with_name("away"))
+    refused = server.generate(regex="*set:tools")
+    away.rename(sets)
+    assert refused.is_refused
+    assert "the directory of named sets" in refused.text
+    assert server.generate(regex="*set:tools").text in TOOLS
+
+
 def test_streams(server: Server) -> None:
     response = server.post(
         "/v1/chat/completions", model="m", messages=[{"role": "user", "content": "x"}], regex="*set:tools", stream=True

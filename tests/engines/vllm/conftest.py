@@ -42,6 +42,7 @@ def server(models: Path, sets: Path, tmp_path_factory: pytest.TempPathFactory) -
 
     log = tmp_path_factory.mktemp("log") / "server.log"
     arguments = ("--max-num-seqs", "32", "--max-model-len", "2048")
+    arguments += ("--enable-auto-tool-choice", "--tool-call-parser", "hermes")
     environment = {ENVIRONMENT: str(sets), "TRIEAUTO_VLLM_BACKEND": "1"}
     with Server(models / "random", *arguments, log=log, **environment) as server:
         yield server

@@ -65,6 +65,21 @@ def test_chats_with_a_response_format(server: Server) -> None:
     assert "the shortest answer takes" in refused.json()["error"]["message"]
 
 
+@pytest.mark.parametrize("strict", [None, True])
+def test_sets_in_tools_are_never_ignored(server: Server, strict: bool | None) -> None:
+    """With this tool parser vLLM does not constrain what is not strict, and makes structural tags of what is."""
+    parameters = {"type": "object", "properties": {"tool": {"x-trieauto-set": "tools"}}, "required": ["tool"]}
+    tools = [{"type": "function", "function": {"name": "call", "parameters": parameters, "strict": strict}}]
+    for choice in ("auto", "required", {"type": "function", "function": {"name": "call"}}):
+        refused = chat(server, 100, tools=tools, tool_choice=choice)
+        assert refused.status_code == 400, (choice, refused.text)
+        message = refused.json()["error"]["message"]
+        assert "name a set" in message or "structural tags" in message
+    assert chat(server, 8, tools=tools, tool_choice="none").status_code == 200
+    del parameters["properties"]
+    assert chat(server, 8, tools=tools, tool_choice="auto").status_code == 200
+
+
 def test_streams(server: Server) -> None:
     response = server.post(
         "/v1/completions", model="m", prompt="It is ", max_tokens=32, stream=True, structured_outputs={"choice": TOOLS}

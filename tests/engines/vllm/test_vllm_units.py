@@ -37,7 +37,7 @@ from trieauto.integrations import vllm as plugin
 from trieauto.integrations._vllm_admission import admit, check_engine
 from trieauto.integrations._vllm_processor import TrieLogitsProcessor
 from trieauto.integrations._vllm_requests import admitted_request, new_matcher, settle_versions
-from trieauto.integrations._vllm_stores import store_of
+from trieauto.integrations._vllm_stores import snapshots, store_of
 from trieauto.serving import ENVIRONMENT
 
 pytestmark = pytest.mark.vllm
@@ -201,7 +201,7 @@ def scheduled(config: Any, tokenizer: Any, argument: Any, max_tokens: int = 16, 
     """A request as the scheduler has it."""
     request = Request.from_engine_core_request(admitted(config, tokenizer, argument, max_tokens, **options), None)
     store = store_of(config.model_config)
-    settle_versions(request.sampling_params, store)
+    settle_versions(request.sampling_params, store, snapshots())
     request.trieauto_matcher = new_matcher(request.sampling_params, store)
     return request
 
