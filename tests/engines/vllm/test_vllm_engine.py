@@ -182,7 +182,7 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (["a"], {"stop": ["a"]}, "stop cannot be used with trieauto"),
     (["a"], {"bad_words": ["a"]}, "bad_words cannot be used"),
     (["a"], {"allowed_token_ids": [5]}, "allowed_token_ids cannot be used"),
-    (["a"], {"min_tokens": 2}, "there are answers of 1 tokens"),
+    (["a"], {"min_tokens": 2}, "there are answers of 1 token,"),
     (["a"], {"stop_token_ids": [LETTER_A]}, "stop token id 64 stands for the text b'a'"),
     (["a"], {"logit_bias": {LETTER_A: float("-inf")}}, "logit_bias of token 64 is -inf"),
 ]
@@ -224,12 +224,14 @@ def test_a_changed_file_disturbs_no_request_in_flight(llm: LLM, sets: Path) -> N
     assert "no set named 'new'" in refusal(llm, {"set": "new"})
 
 
-def test_a_request_that_cannot_be_constrained_ends_with_an_error(llm: LLM, sets: Path) -> None:
-    """As when a worker in another process finds that a set has changed, and does not have the old one."""
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_set_that_changes_before_a_worker_needs_it(llm: LLM, sets: Path, is_kept: bool) -> None:
+    """A worker in another process reads what the request began with; if that is lost, it ends with an error."""
     from trieauto.integrations._vllm_stores import store_of
 
     engine = llm.llm_engine
-    (sets / "gone.txt").write_text("a value that is gone")
+    values = [] if is_kept else ["another state"]  # what was written once is not written again
+    (sets / "gone.txt").write_text("\n".join(["a value that is gone", *values]))
     engine.add_request("lost", "It is ", params({"set": "gone"}))
     engine.add_request("other", "It is ", params({"set": "codes"}))
     scheduler = engine.engine_core.engine_core.scheduler
@@ -237,12 +239,17 @@ def test_a_request_that_cannot_be_constrained_ends_with_an_error(llm: LLM, sets:
     del lost.sampling_params._trieauto_constraint
     store_of(engine.model_config).clear()
     (sets / "gone.txt").unlink()
+    if not is_kept:
+        for kept in Path(lost.sampling_params.extra_args["trieauto"]["kept_in"]).glob("gone-*"):
+            kept.unlink()
     found = {}
     for _ in range(40):
         for output in engine.step():
             if output.finished:
                 found[output.request_id] = output.outputs[0]
-    assert found["lost"].finish_reason == "error"
+    assert (found["lost"].finish_reason, found["lost"].text == "a value that is gone") == (
+        ("stop", True) if is_kept else ("error", False)
+    )
     assert found["other"].text in CODES
     check(answer(llm, TOOLS), TOOLS.__contains__, 32)
 
