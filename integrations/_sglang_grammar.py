@@ -14,9 +14,9 @@ from sglang.srt.constrained.xgrammar_backend import XGrammarGrammar
 from sglang.srt.utils.common import is_pin_memory_available
 
 from trieauto import Constraint, Matcher, fill_next_token_bitmasks
-from trieauto.errors import TrieautoError, shorten
+from trieauto.errors import shorten
 from trieauto.serving import ThinkingMatcher
-from trieauto.serving.messages import with_text, would_go_on
+from trieauto.serving.messages import with_text
 
 from . import _masks
 
@@ -55,18 +55,15 @@ def apply_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
 
 
 def keep_answers_whole(params: Any, walker: Matcher | ThinkingMatcher) -> None:
-    """Take out of a request's parameters what would cut its answer off: stop strings, and stop tokens that stand for
-    text. (They may be those of a chat template, so they are no reason to refuse it.)
+    """Take out of a request's parameters what would cut its answer off (stop strings, and stop tokens that stand for
+    text), or leave nothing legal after it (``min_new_tokens``). They may be those of a chat template or a server's
+    defaults, so they are no reason to refuse it.
 
     Args:
         params: SGLang's ``SamplingParams`` of this request alone.
         walker: before the first token.
-
-    Raises:
-        TrieautoError: ``min_new_tokens`` would leave nothing that is legal.
     """
-    if params.min_new_tokens > walker.min_tokens_to_finish:
-        raise TrieautoError(would_go_on(params.min_new_tokens, walker.min_tokens_to_finish, "min_new_tokens"))
+    params.min_new_tokens = min(params.min_new_tokens, walker.min_tokens_to_finish)
     dropped: list[object] = [*params.stop_strs, *params.stop_regex_strs]
     params.stop_strs, params.stop_regex_strs = [], []
     if params.stop_token_ids:

@@ -116,13 +116,16 @@ def check_tokens(params: Any, store: ConstraintStore, wanted: AdmittedRequest) -
         BudgetError: no answer fits the budget; it names the fewest tokens.
         TrieautoError: it names the parameter.
     """
-    from trieauto.serving.messages import too_few_tokens, with_text, would_go_on
+    from trieauto.serving.messages import too_few_tokens, with_text
 
     needed = store.get(wanted.kind, wanted.text).min_tokens
     if needed > wanted.budget:
         raise BudgetError(needed, wanted.budget, too_few_tokens(needed, wanted.budget, "max_tokens"))
     if params.min_tokens > needed:
-        raise TrieautoError(would_go_on(params.min_tokens, needed, "min_tokens"))
+        tokens = "1 token" if needed == 1 else f"{needed:,} tokens"
+        raise TrieautoError(
+            f"min_tokens is {params.min_tokens:,}, but there are answers of {tokens}, after which nothing would be legal"
+        )
     vocabulary = store.vocabulary
     for token_id in with_text(params.stop_token_ids or (), vocabulary):
         raise TrieautoError(

@@ -4,12 +4,15 @@ everything that is not ours."""
 from __future__ import annotations
 
 import functools
+import logging
 import sys
 from collections.abc import Callable
 from typing import Any
 
+from ._vllm_versions import log_as_vllm_does
 from ._vllm_wrapping import Wrapper, after, found, wrap, wrap_requests
 
+logger = logging.getLogger("trieauto")
 _MARK = "_trieauto_backend"
 _RUNNER = "vllm.v1.worker.gpu_model_runner"
 
@@ -39,9 +42,18 @@ def after_start(_: None, processor: Any) -> None:
 
     config = processor.model_config
     if frontend.serves(processor.structured_outputs_config) and has_text(config):
+        say_so()
         wrap_requests("to_beam_search_params", no_beams, _MARK)
         wrap_requests("to_sampling_params", no_sets_in_loose_tools, _MARK)
         store_of(config, processor.tokenizer)
+
+
+def say_so() -> None:
+    """In the log, which vLLM has arranged by now."""
+    from vllm.version import __version__ as version
+
+    log_as_vllm_does()
+    logger.info("trieauto: it serves the structured outputs of vLLM %s", version)
 
 
 def has_text(model_config: Any) -> bool:
@@ -102,6 +114,7 @@ def after_making(_: None, manager: Any) -> None:
     if serves(config.structured_outputs_config) and has_text(config.model_config):
         from ._vllm_backend import TrieStructuredOutputManager
 
+        say_so()
         manager.__class__ = TrieStructuredOutputManager
         manager.add_ours()
 

@@ -57,4 +57,3 @@ def register() -> None:
         apply_hooks()
     except (ImportError, AttributeError) as error:
         raise TrieautoError(f"vLLM {version} has changed what trieauto's backend would change: {error}") from error
-    logger.info("trieauto: it serves the structured outputs of vLLM %s", version)

@@ -22,7 +22,6 @@ import argparse
 import json
 import os
 import platform
-import random
 import statistics
 import sys
 import tempfile
@@ -37,6 +36,7 @@ from typing import Any
 
 from measure import Timing
 from report import Report
+from tool_prompts import prompts
 
 from trieauto.demo_sets import icd10_cm_codes, tool_names
 from trieauto.serving import ENVIRONMENT
@@ -106,15 +106,6 @@ def cases(quick: bool) -> list[Case]:
     if quick:
         return tools
     return [*tools, Case("ICD-10", icd10_cm_codes()), Case("object", tool_names(5_000), is_object=True)]
-
-
-def prompts(count: int, seed: int) -> list[str]:
-    rng = random.Random(seed)
-    verbs = ("send", "find", "delete", "list", "pay for", "translate", "book", "cancel")
-    things = ("a message", "the invoice", "my files", "all users", "a flight", "the issue", "that project", "a channel")
-    return [
-        f"Request {rng.randrange(10**6)}: {rng.choice(verbs)} {rng.choice(things)}. The tool is " for _ in range(count)
-    ]
 
 
 @dataclass(frozen=True)

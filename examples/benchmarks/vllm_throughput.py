@@ -29,7 +29,6 @@ import argparse
 import json
 import os
 import platform
-import random
 import statistics
 import subprocess
 import sys
@@ -42,6 +41,7 @@ from typing import Any
 
 from measure import Timing
 from report import Report, Section
+from tool_prompts import prompts
 from vllm_comparisons import add_comparisons, merged
 from vllm_engines import WAYS, Run, Way, engine_options
 
@@ -65,15 +65,6 @@ SETTINGS = {
 
 def values_of(case: str) -> list[str]:
     return icd10_cm_codes() if case == "ICD-10" else tool_names(int(case.removeprefix("K=").replace(",", "")))
-
-
-def prompts(count: int, seed: int) -> list[str]:
-    rng = random.Random(seed)
-    verbs = ("send", "find", "delete", "list", "pay for", "translate", "book", "cancel")
-    things = ("a message", "the invoice", "my files", "all users", "a flight", "the issue", "that project", "a channel")
-    return [
-        f"Request {rng.randrange(10**6)}: {rng.choice(verbs)} {rng.choice(things)}. The tool is " for _ in range(count)
-    ]
 
 
 class Bench:

@@ -7,7 +7,8 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -24,6 +25,28 @@ def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a request was answered: an error if ``status`` is not 200."""
+
+    status: int
+    text: str
+    num_tokens: int = 0
+    finish: str = ""
+    meta: Any = None
+
+    @property
+    def is_refused(self) -> bool:
+        return self.status == 400
+
+    def check(self, is_valid: Callable[[str], Any], max_tokens: int) -> None:
+        """Make sure that it is a whole answer within its budget."""
+        assert self.status == 200, self
+        assert is_valid(self.text), self
+        assert self.num_tokens <= max_tokens
+        assert self.finish in ("stop", "length")
 
 
 class EngineServer:

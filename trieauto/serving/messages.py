@@ -25,20 +25,6 @@ def too_few_tokens(needed: int, given: int, limit: str, includes: str = "") -> s
     )
 
 
-def would_go_on(least: int, needed: int, name: str) -> str:
-    """Why a request cannot be made to have so many tokens.
-
-    Args:
-        least: how many it asks for.
-        needed: the fewest tokens of an answer.
-        name: of the parameter.
-    """
-    return (
-        f"{name} is {least:,}, but there are answers of {needed:,} token{'' if needed == 1 else 's'}, "
-        "after which nothing would be legal"
-    )
-
-
 def with_text(token_ids: Iterable[int], vocabulary: Vocabulary) -> list[int]:
     """Those tokens that stand for bytes, so that an answer could be cut off at them. Ids outside of the vocabulary do
     not."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..server import EngineServer, free_port
+from ..server import Answer, EngineServer, free_port
 
 COMMON = [
     "--device",
@@ -22,21 +21,6 @@ COMMON = [
     "127.0.0.1",
 ]
 COMMON += ["--disable-cuda-graph", "--max-total-tokens", "16384", "--context-length", "2048"]
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What ``/generate`` answered: an error if ``status`` is not 200."""
-
-    status: int
-    text: str
-    num_tokens: int = 0
-    finish: str = ""
-    meta: Any = None
-
-    @property
-    def is_refused(self) -> bool:
-        return self.status == 400
 
 
 class Server(EngineServer):

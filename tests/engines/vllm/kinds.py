@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 from ..sets import CODES, TOOLS
@@ -29,7 +30,7 @@ KINDS: dict[str, tuple[Any, Callable[[str], Any]]] = {
     "set": ({"set": "tools"}, TOOLS.__contains__),
     "set as text": ("*set:codes", CODES.__contains__),
     "regex": ({"regex": r"(\w{2,5} ){2,6}end|stop"}, re.compile(r"(\w{2,5} ){2,6}end|stop", re.ASCII).fullmatch),
-    "format": ({"format": "date"}, re.compile(r"\d{4}-[01]\d-[0-3]\d").fullmatch),
+    "format": ({"format": "date"}, date.fromisoformat),
     "json_schema": ({"json_schema": EVENT}, is_event),
     "json_schema as text": (json.dumps({"json_schema": {"enum": ["a", 1, None]}}), ['"a"', "1", "null"].__contains__),
     "ebnf": ({"ebnf": 'root ::= ("red" | "green") " ball"'}, ["red ball", "green ball"].__contains__),

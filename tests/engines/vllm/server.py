@@ -5,25 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..server import EngineServer, free_port
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What ``/v1/completions`` answered: an error if ``status`` is not 200."""
-
-    status: int
-    text: str
-    num_tokens: int = 0
-    finish: str = ""
-
-    @property
-    def is_refused(self) -> bool:
-        return self.status == 400
+from ..server import Answer, EngineServer, free_port
 
 
 class Server(EngineServer):

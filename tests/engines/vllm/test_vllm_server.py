@@ -14,7 +14,7 @@ import requests
 
 from ..sets import CODES, TOOLS
 from .kinds import EVENT, KINDS, is_event
-from .server import Answer, Server
+from .server import Server
 
 pytestmark = pytest.mark.vllm
 
@@ -25,13 +25,6 @@ def sent(argument: Any) -> Any:
 
 
 JOBS = [(sent(argument), is_valid) for argument, is_valid in KINDS.values()]
-
-
-def check(answer: Answer, is_valid: Any, max_tokens: int) -> None:
-    assert answer.status == 200, answer
-    assert is_valid(answer.text), answer
-    assert answer.num_tokens <= max_tokens
-    assert answer.finish in ("stop", "length")
 
 
 def test_what_is_logged_at_the_start(server: Server) -> None:
@@ -54,7 +47,7 @@ def test_all_kinds_and_budgets_at_once(server: Server) -> None:
             assert int(needed[1]) > job["max_tokens"]
             refused += 1
         else:
-            check(answer, is_valid, job["max_tokens"])
+            answer.check(is_valid, job["max_tokens"])
     assert 0 < refused < 80
 
 
