@@ -124,7 +124,8 @@ def check_tokens(params: Any, store: ConstraintStore, wanted: AdmittedRequest) -
     if params.min_tokens > needed:
         tokens = "1 token" if needed == 1 else f"{needed:,} tokens"
         raise TrieautoError(
-            f"min_tokens is {params.min_tokens:,}, but there are answers of {tokens}, after which nothing would be legal"
+            f"min_tokens is {params.min_tokens:,}, but there are answers of {tokens}, "
+            "after which nothing would be legal"
         )
     vocabulary = store.vocabulary
     for token_id in with_text(params.stop_token_ids or (), vocabulary):
