@@ -6,15 +6,22 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 README = Path(__file__).parent.parent / "README.md"
 TOOLS = {"get_weather", "get_time", "send_mail"}
 
 
-def test_the_blocks_run(smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTrainedTokenizerBase) -> None:
+def test_the_blocks_run(
+    smollm2_model: PreTrainedModel,
+    smollm2_tokenizer: PreTrainedTokenizerBase,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)  # some write files
     blocks = re.findall(r"^```python\n(.*?)^```", README.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 8
+    assert len(blocks) == 9
     names: dict[str, Any] = {"model": smollm2_model, "tokenizer": smollm2_tokenizer}
     for block in blocks:
         # The last line of a block is an expression whose value a reader would look at.
@@ -26,7 +33,7 @@ def test_the_blocks_run(smollm2_model: PreTrainedModel, smollm2_tokenizer: PreTr
         if "chooser.map" in block:
             assert names["choice"].value in TOOLS
             assert {answer.value for answer in names["answers"]} <= TOOLS
-        elif "from_grammar" in block:
+        elif "from_grammar" in block or "restricted_to" in block:
             assert repr(names["shown"]) == last.split("# ")[1]
         elif "json_schema" in block:
             assert names["constraint"].automaton.accepts(re.findall(r"# (\{.*\})", block)[0])

@@ -13,6 +13,7 @@ from . import errors
 from .errors import (
     BudgetError,
     EmptyConstraintError,
+    SavedConstraintError,
     TokenNotAllowedError,
     TrieautoError,
     UnreachableValueError,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from .json_schemas import json_schema
     from .matcher import Matcher, fill_next_token_bitmasks
     from .regex_automaton import regex
+    from .saving import load
     from .token_automata import TokenAutomaton, token_automaton
     from .value_sets import choices
     from .vocabulary import Vocabulary
@@ -43,6 +45,7 @@ __all__ = [
     "Constraint",
     "EmptyConstraintError",
     "Matcher",
+    "SavedConstraintError",
     "TokenAutomaton",
     "TokenBitmask",
     "TokenNotAllowedError",
@@ -60,6 +63,7 @@ __all__ = [
     "from_grammar",
     "json_schema",
     "literal",
+    "load",
     "regex",
     "token_automaton",
 ]
@@ -79,6 +83,7 @@ _MODULES = {
     "from_grammar": "grammars",
     "json_schema": "json_schemas",
     "literal": "algebra",
+    "load": "saving",
     "regex": "regex_automaton",
     "token_automaton": "token_automata",
 }

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .errors import TrieautoError, UnsupportedError, shorten
 from .kernels.graph import has_cycle
-from .kernels.trie import build_trie, parents_of_trie
+from .kernels.trie import build_trie, edges_of_trie
 from .kernels.walk import state_after
 from .packing import pack, sort_packed
 
@@ -169,21 +169,27 @@ def with_prefix_space(automaton: Automaton, prefix_space: PrefixSpace) -> Automa
     if prefix_space == "optional" and any(automaton.labels[child] == SPACE for child in children):
         return _with_spaced_values(automaton, values)
     num_states = automaton.num_states
-    degrees = np.zeros(num_states + 2, np.int32)
-    parents = parents_of_trie(automaton.links)
-    degrees[1 : num_states + 1] = np.bincount(parents, minlength=num_states)
     own_edges = [(SPACE, 0)]
     if prefix_space == "optional":
         own_edges = sorted(own_edges + [(int(automaton.labels[child]), child) for child in children])
-    degrees[num_states + 1] = len(own_edges)
-    # A stable sort by parent keeps each parent's children in ascending order.
-    by_parent = np.argsort(parents, kind="stable").astype(np.int32) + np.int32(1)
-    labels = np.concatenate([automaton.labels[by_parent], np.array([b for b, _ in own_edges], np.uint8)])
-    targets = np.concatenate([by_parent, np.array([t for _, t in own_edges], np.int32)])
+    labels, links, targets = edges_of_trie(automaton.labels, automaton.links, len(own_edges))
+    for edge, (label, target) in enumerate(own_edges, num_states - 1):
+        labels[edge], targets[edge] = label, target
     accepts_empty = automaton.accepting[0] if prefix_space == "optional" else np.uint8(0)
     accepting = np.append(automaton.accepting, accepts_empty).astype(np.uint8)
+    return Automaton(labels, links, targets, accepting, num_states, values, automaton.engine)
+
+
+def without_prefix_space(automaton: Automaton) -> Automaton:
+    """The trie that ``with_prefix_space`` added a start to; or the automaton itself, if it is a trie. O(states)."""
+    values = automaton.values
+    if automaton.is_trie or values is None:
+        return automaton
+    num_edges = automaton.num_states - 2  # of the trie: one into each state but its root
+    labels = np.zeros(automaton.num_states - 1, np.uint8)
+    labels[automaton.targets[:num_edges]] = automaton.labels[:num_edges]
     return Automaton(
-        labels, np.cumsum(degrees, dtype=np.int32), targets, accepting, num_states, values, automaton.engine
+        labels, values.subtree_ends, automaton.targets[:0], automaton.accepting[:-1], 0, values, automaton.engine
     )
 
 

@@ -24,6 +24,13 @@ AUTO_STATES = 20_000
 AUTO_MIN_WALKS = 500
 
 
+def walks_before_storing(automaton: Automaton) -> int:
+    """After how many masks found one by one those of all states are stored, in "auto" mode; -1 for never."""
+    if automaton.values is None or automaton.num_states > AUTO_STATES:
+        return -1
+    return max(AUTO_MIN_WALKS, automaton.num_states // 2)
+
+
 def compile(
     automaton: Automaton | TokenAutomaton,
     vocabulary: Vocabulary,
@@ -70,11 +77,10 @@ def compile(
     unreachable_values: list[str | bytes] = []
     if distances is not None:
         unreachable_values = find_unreachable_values(extended, vocabulary, distances, error=unreachable == "error")
-    walks_before_storing = -1
+    walks = -1
     if mode == "auto" and method == "walk":
         mode = "lazy"
-        if extended.values is not None and extended.num_states <= AUTO_STATES:
-            walks_before_storing = max(AUTO_MIN_WALKS, extended.num_states // 2)
+        walks = walks_before_storing(extended)
     masks = None
     if mode != "lazy":
         masks = eager_masks(
@@ -86,7 +92,7 @@ def compile(
         distances=distances,
         has_every_byte=distances is None,
         masks=masks,
-        walks_before_storing=walks_before_storing,
+        walks_before_storing=walks,
         prefix_space=prefix_space,
         unreachable_values=unreachable_values,
         compile_seconds=time.perf_counter() - begin,

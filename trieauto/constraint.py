@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -65,6 +66,8 @@ class Constraint(Frozen):
     scratch_row: npt.NDArray[np.int32]
     descriptor_address: int
     _compile_seconds: float
+    _whole: Constraint | None
+    _alive: npt.NDArray[np.int32] | None
     _distances: npt.NDArray[np.int32] | None
     has_every_byte: bool
     _masks: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None
@@ -82,6 +85,8 @@ class Constraint(Frozen):
         *,
         distances: npt.NDArray[np.int32] | None = None,
         has_every_byte: bool = True,
+        whole: Constraint | None = None,
+        alive: npt.NDArray[np.int32] | None = None,
         masks: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None = None,
         walks_before_storing: int = -1,
         prefix_space: PrefixSpace = "none",
@@ -106,6 +111,8 @@ class Constraint(Frozen):
             scratch_row=np.empty(num_words, np.int32),  # for kernels that hold the interpreter lock
             descriptor_address=words.ctypes.data,
             _compile_seconds=compile_seconds,
+            _whole=whole,
+            _alive=alive,
             _distances=None,
             has_every_byte=has_every_byte,
             _masks=None,
@@ -124,6 +131,8 @@ class Constraint(Frozen):
             self._keep_masks(masks, NOTHING)
         if distances is not None:
             self._keep_distances(distances)
+        elif alive is not None:
+            descriptor.set_distances(words, alive, 0, True)
 
     def __reduce__(self) -> tuple[object, ...]:
         is_over_tokens = isinstance(self.automaton, TokenAutomaton)
@@ -131,8 +140,9 @@ class Constraint(Frozen):
             Constraint,
             distances=self._distances,
             has_every_byte=self.has_every_byte,
+            alive=self._alive,
             masks=None if is_over_tokens else self._masks,
-            walks_before_storing=int(self._descriptor[descriptor.WALKS_LEFT]),
+            walks_before_storing=self.walks_before_storing,
             prefix_space=self.prefix_space,
             unreachable_values=self.unreachable_values,
             compile_seconds=self._compile_seconds,
@@ -171,10 +181,29 @@ class Constraint(Frozen):
         if self._distances is None:
             with self._lock:
                 if self._distances is None:
-                    distances = token_distances(self.automaton, self.vocabulary)
+                    distances = self._found_distances()
                     self._ready.start_over(lambda: self._keep_distances(distances))
         assert self._distances is not None
         return self._distances
+
+    def _found_distances(self) -> npt.NDArray[np.int32]:
+        if self._whole is None or not isinstance(self.automaton, Automaton):
+            return token_distances(self.automaton, self.vocabulary)
+        from .restricting import part_distances
+
+        return part_distances(self._whole, self.automaton)
+
+    @property
+    def distances_if_known(self) -> npt.NDArray[np.int32] | None:
+        """Those of ``distances``, if somebody asked for them; not to be written to."""
+        return self._distances
+
+    @property
+    def dead_ends(self) -> npt.NDArray[np.int32]:
+        """What kernels take for knowing states from which the end is out of reach; empty if there are none."""
+        if self._distances is not None:
+            return self._distances
+        return NOTHING if self._alive is None else self._alive
 
     def min_tokens_from(self, state: int) -> int:
         """The fewest tokens from a state to the end."""
@@ -223,12 +252,11 @@ class Constraint(Frozen):
         """Store the masks of all states: enough were found one by one for that to pay."""
         automaton = self.automaton
         assert isinstance(automaton, Automaton)  # the others have them from the beginning
-        distances = NOTHING if self._distances is None else self._distances
         with self._lock:
             if self._masks is not None:
                 return
             try:
-                masks = eager_masks(automaton, automaton, self.vocabulary, distances, "walk", 1, STORE_LIMIT)
+                masks = eager_masks(automaton, automaton, self.vocabulary, self.dead_ends, "walk", 1, STORE_LIMIT)
             except UnsupportedError:  # a set of few states, but very many tokens: it stays lazy
                 self._descriptor[descriptor.WALKS_LEFT] = -1
                 return
@@ -297,8 +325,7 @@ class Constraint(Frozen):
         if isinstance(automaton, TokenAutomaton):
             first, last = automaton.links[state : state + 2]
             return LegalTokens(automaton.tokens[first:last], automaton.targets[first:last])
-        distances = NOTHING if self._distances is None else self._distances
-        tables = self.vocabulary.tables
+        distances, tables = self.dead_ends, self.vocabulary.tables
         if automaton.is_trie or automaton.links[state + 1] - automaton.links[state] <= _MANY_EDGES:
             return LegalTokens(*state_tokens(*automaton.arrays, distances, *tables.trie, state))
         images = tables.plain_text.images(automaton, distances, state)
@@ -370,6 +397,82 @@ class Constraint(Frozen):
 
         return Matcher(self, max_tokens)
 
+    def updated(
+        self,
+        add: Iterable[str | bytes] = (),
+        remove: Iterable[str | bytes] = (),
+        *,
+        unreachable: Literal["error", "report"] = "error",
+    ) -> Constraint:
+        """The constraint of the set with some values more and some fewer, without building its trie anew.
+
+        This one, and its matchers, stay as they are. What is known of it is kept for what did not change (distances;
+        masks are found anew, lazily at first). A few nanoseconds a state and about ten microseconds a value: for 100 of
+        100,000 tool names some milliseconds. States have other numbers in the new constraint.
+
+        Args:
+            add: values to add; those that are there already stay. They come after the others where the order of the
+                values counts (``restricted_to``).
+            remove: values to take away.
+            unreachable: what to do about added values that the vocabulary cannot spell, as in ``compile``.
+
+        Raises:
+            TrieautoError: a value to remove that is not in the set, or is to be added, too; what is no value.
+            EmptyConstraintError: no value would be left.
+            UnreachableValueError: an added value that cannot be spelled.
+            UnsupportedError: not a set, or a part of one (``restricted_to``).
+        """
+        from .updating import updated
+
+        return updated(self, add, remove, unreachable)
+
+    def restricted_to(self, allowed: Iterable[str | bytes] | npt.NDArray[np.bool_]) -> Constraint:
+        """The constraint of a part of the set, over the same trie: for rules that differ from request to request.
+
+        This one stays as it is. Without a budget about a nanosecond and 5 bytes a state of the whole set; the first
+        budget finds distances, by a walk from each state that leads to values of both kinds.
+
+        Args:
+            allowed: values of the set; or, faster, an array of bool with one for each value in the order in which they
+                were given.
+
+        Raises:
+            TrieautoError: a value that is not in the set, or a mask that does not fit.
+            EmptyConstraintError: nothing is allowed.
+            UnsupportedError: not a set.
+        """
+        from .restricting import restricted
+
+        return restricted(self, allowed)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a file, with what is known so far (distances; masks, if they are stored): ``trieauto.load`` maps
+        that into memory, in milliseconds, and many processes share one copy. A file that is there is replaced.
+
+        Raises:
+            SavedConstraintError: the file cannot be written.
+        """
+        from .saving import save
+
+        save(self, path)
+
+    def known_arrays(self) -> dict[str, npt.NDArray[np.int32]]:
+        """What was found so far beyond the automaton, by name."""
+        arrays = {"distances": self._distances, "alive": self._alive}
+        if self._masks is not None and not isinstance(self.automaton, TokenAutomaton):
+            arrays |= {"mask offsets": self._masks[0], "mask tokens": self._masks[1]}
+        return {name: array for name, array in arrays.items() if array is not None}
+
+    @property
+    def walks_before_storing(self) -> int:
+        """How many masks will still be found one by one before all are stored; -1 for any number."""
+        return int(self._descriptor[descriptor.WALKS_LEFT])
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether this is a part of a set over the whole set's trie."""
+        return self._alive is not None
+
     @property
     def num_states(self) -> int:
         """Number of states of the automaton."""
@@ -379,12 +482,7 @@ class Constraint(Frozen):
     def nbytes(self) -> int:
         """Memory of this constraint in bytes, ready masks included; without the vocabulary, which is shared, and
         without the caller's values."""
-        arrays: list[npt.NDArray[Any]] = [self._descriptor]
-        if self._masks is not None and not isinstance(self.automaton, TokenAutomaton):
-            arrays += self._masks
-        if self._distances is not None:
-            arrays.append(self._distances)
-        arrays.append(self._alike)
+        arrays: list[npt.NDArray[Any]] = [self._descriptor, self._alike, *self.known_arrays().values()]
         return self.automaton.nbytes + sum(array.nbytes for array in arrays) + self._ready.nbytes
 
     def stats(self) -> dict[str, Any]:

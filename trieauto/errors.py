@@ -19,6 +19,10 @@ class ValueFileError(TrieautoError):
     """A file of values that cannot be read, holds none, or has a line that is none; the message says where."""
 
 
+class SavedConstraintError(TrieautoError):
+    """A file of a saved constraint that cannot be written or read, is none, is damaged, or does not fit."""
+
+
 class UnreachableValueError(TrieautoError):
     """Values that no sequence of the vocabulary's tokens can spell.
 

@@ -54,7 +54,7 @@ def find_unreachable_values(
     missing = np.setdiff1d(values.order, values.order[reached[values.terminals] != 0])
     missing_values = sorted(map(values.given.__getitem__, missing.tolist()), key=as_bytes)
     if missing_values and error:
-        raise _unreachable(missing_values, len(values))
+        raise unreachable_error(missing_values, len(values))
     return missing_values
 
 
@@ -68,11 +68,12 @@ def _unwritable(sets: Sequence[Sequence[str | bytes]], vocabulary: Vocabulary, *
     with_token = np.flatnonzero(has_byte).astype(np.uint8).tobytes()
     missing = {value for values in sets for value in values if as_bytes(value).translate(None, with_token)}
     if missing and error:
-        raise _unreachable(sorted(missing, key=as_bytes), sum(map(len, sets)))
+        raise unreachable_error(sorted(missing, key=as_bytes), sum(map(len, sets)))
     return sorted(missing, key=as_bytes)
 
 
-def _unreachable(missing: list[str | bytes], count: int) -> UnreachableValueError:
+def unreachable_error(missing: list[str | bytes], count: int) -> UnreachableValueError:
+    """That so many of ``count`` values cannot be spelled, with the first of them by name."""
     shown = ", ".join(shorten(value) for value in missing[:5])
     more = f" and {len(missing) - 5:,} more" if len(missing) > 5 else ""
     return UnreachableValueError(

@@ -3,7 +3,7 @@
     python examples/benchmarks/sglang_throughput.py --models DIRECTORY            everything (about an hour)
     python examples/benchmarks/sglang_throughput.py --models DIRECTORY --quick    the smallest setting (some minutes)
 
-Run it with the Python of the environment that ``tests/engines/sglang/setup.sh`` makes. ``DIRECTORY`` holds the models
+Run it with the Python of the environment that ``tests/engines/run.sh sglang`` makes. ``DIRECTORY`` holds the models
 ``smollm2`` and ``random``, as ``tests/engines/models.py`` writes them: SmolLM2-135M-Instruct, and one layer of
 random weights with a vocabulary of 151,646 tokens, whose forward pass is so short that what engine and mask cost shows.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from report import Report
@@ -23,12 +24,15 @@ def merged(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[dict[st
 
 
 def add_comparisons(report: Report, lines: list[dict[str, Any]]) -> None:
-    """A line for each cell of ours that one of vLLM's own has, too."""
+    """A line for each cell of ours that one of vLLM's own has, too.
+
+    Cells in which not all answers are in the set, because a backend gave up, are nothing to be compared with.
+    """
     seconds: dict[tuple[str, str, str], dict[str, float]] = {}
     for line in lines:
         model, _, way = line["section"].partition(", ")
         form, _, batch = line["who"].partition(", ")
-        if line["timing"] is None or way not in STOCK + OURS:
+        if line["timing"] is None or way not in STOCK + OURS or not _all_valid(line["note"]):
             continue
         if way in STOCK:
             seconds.setdefault((model, line["case"], batch), {})[way] = line["timing"]["median"]
@@ -54,3 +58,8 @@ def add_comparisons(report: Report, lines: list[dict[str, Any]]) -> None:
                 note=f"over {best}",
                 **({} if target is None else {"at_least": target}),
             )
+
+
+def _all_valid(note: str) -> bool:
+    found = re.search(r"(\d+) of (\d+) valid", note)
+    return found is not None and found[1] == found[2]

@@ -5,7 +5,7 @@
     python examples/benchmarks/vllm_throughput.py --models DIRECTORY --only random --ways xgrammar backend \
         --cases K=1,000 --batches 64 256 --json figures.json                      a slice of it
 
-Run it with the Python of the environment that ``tests/engines/vllm/setup.sh`` makes. ``DIRECTORY`` holds the models
+Run it with the Python of the environment that ``tests/engines/run.sh vllm`` makes. ``DIRECTORY`` holds the models
 ``smollm2`` and ``random``, as ``tests/engines/models.py`` writes them: SmolLM2-135M-Instruct, and one layer of random
 weights with a vocabulary of 151,646 tokens, whose forward pass is so short that what engine and mask cost shows.
 

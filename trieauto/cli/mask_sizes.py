@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..automaton import Automaton
-from ..constraint import NOTHING, Constraint
+from ..constraint import Constraint
 from ..kernels.walk import all_tokens
 
 _SPAN = 2**16  # states at a time, so that the tokens themselves, which are not kept, take little memory
@@ -69,10 +69,9 @@ def _depths(subtree_ends: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
 def _mask_sizes(constraint: Constraint, num_nodes: int) -> npt.NDArray[np.int64]:
     automaton = constraint.automaton
     assert isinstance(automaton, Automaton)
-    distances = NOTHING if constraint._distances is None else constraint._distances
     parts = [
         all_tokens(
-            *automaton.arrays, distances, *constraint.vocabulary.tables.trie,
+            *automaton.arrays, constraint.dead_ends, *constraint.vocabulary.tables.trie,
             begin, min(begin + _SPAN, num_nodes), np.iinfo(np.int64).max,
         )[0]
         for begin in range(0, num_nodes, _SPAN)

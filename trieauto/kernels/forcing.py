@@ -23,21 +23,30 @@ from .walk import ANY_DISTANCE, enlarged, is_within, new_stack
 
 @kernel("uint8[::1](int64, int64)", nogil=False)
 def forced_bytes(record, limit):
-    """For a vocabulary that has every byte: ``limit`` at most, uint8. Ends where the answer may stop. O(bytes)."""
+    """For a vocabulary that has every byte: ``limit`` at most, uint8. Ends where the answer may stop. O(bytes), and the
+    edges into states that lead nowhere, where there are such (a part of a set)."""
     d = descriptor_of(record)
     state = state_of(record)
     labels, links, targets = labels_of(d), links_of(d), targets_of(d)
+    distances = distances_of(d, np.int64(ANY_DISTANCE))
     out = np.empty(64, np.uint8)
     count = 0
     while count < limit and not accepts(d, state):
+        only = np.int64(-1)
         edge, stop = np.int64(first_edge(links, targets, state)), np.int64(last_edge(links, targets, state))
-        if edge >= stop or np.int64(next_edge(links, targets, edge)) < stop:
+        while edge < stop:
+            if is_within(distances, ANY_DISTANCE, edge_target(targets, edge)):
+                if only >= 0:
+                    return out[:count].copy()
+                only = edge
+            edge = np.int64(next_edge(links, targets, edge))
+        if only < 0:
             break
         if count == len(out):
             out = enlarged(out, count)
-        out[count] = labels[edge]
+        out[count] = labels[only]
         count += 1
-        state = np.int64(edge_target(targets, edge))
+        state = np.int64(edge_target(targets, only))
     return out[:count].copy()
 
 

@@ -76,3 +76,29 @@ def parents_of_trie(subtree_ends):
         parents[state - 1] = parent
         parent = state
     return parents
+
+
+@kernel("Tuple((uint8[::1], int32[::1], int32[::1]))(uint8[::1], int32[::1], int64)")
+def edges_of_trie(labels, subtree_ends, num_own):
+    """A trie as edge lists (see ``edges``), with one more state, the last, that has ``num_own`` edges.
+
+    Returns:
+        labels uint8[E], links int32[N + 2], targets int32[E]; those of the last state's edges are yet to be written.
+        O(N).
+    """
+    num_states = len(labels)
+    parents = parents_of_trie(subtree_ends)
+    links = np.zeros(num_states + 2, np.int32)
+    for parent in parents:
+        links[parent + 2] += 1
+    for state in range(1, num_states + 1):
+        links[state + 1] += links[state]
+    out_labels = np.empty(num_states - 1 + num_own, np.uint8)
+    targets = np.empty(num_states - 1 + num_own, np.int32)
+    for child in range(1, num_states):
+        place = links[parents[child - 1] + 1]
+        links[parents[child - 1] + 1] += 1
+        out_labels[place] = labels[child]
+        targets[place] = child
+    links[num_states + 1] = num_states - 1 + num_own
+    return out_labels, links, targets

@@ -12,8 +12,8 @@ from ..sets import write_sets
 
 @pytest.fixture(scope="session")
 def models() -> Path:
-    """The directory that ``run_sglang.sh`` has written the models to."""
-    return Path(os.environ["SGLANG_TEST_MODELS"])
+    """The directory that ``run.sh`` has written the models to."""
+    return Path(os.environ["TRIEAUTO_TEST_MODELS"])
 
 
 @pytest.fixture(scope="module")

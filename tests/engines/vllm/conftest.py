@@ -14,7 +14,7 @@ from ..sets import write_sets
 
 @pytest.fixture(scope="session")
 def models() -> Path:
-    """The directory that ``run_vllm.sh`` has written the models to."""
+    """The directory that ``run.sh`` has written the models to."""
     return Path(os.environ["TRIEAUTO_TEST_MODELS"])
 
 

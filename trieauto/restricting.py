@@ -1,0 +1,108 @@
+"""A part of a set, over the whole set's trie: which states lead to a value of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .automaton import Automaton, SortedValues
+from .constraint import Constraint
+from .errors import EmptyConstraintError, TrieautoError, UnsupportedError, shorten
+from .kernels.patching import states_of_strings
+from .kernels.subsets import distances_of_part, part_of_trie
+from .kernels.walk import UNREACHABLE
+from .packing import as_bytes, pack
+
+
+def restricted(constraint: Constraint, allowed: Iterable[str | bytes] | npt.NDArray[np.bool_]) -> Constraint:
+    """See ``Constraint.restricted_to``."""
+    begin = time.perf_counter()
+    whole = constraint.automaton
+    values = whole.values
+    if values is None or not isinstance(whole, Automaton):
+        raise UnsupportedError(f"restricted_to is for sets of values, not for {constraint!r}")
+    if isinstance(allowed, np.ndarray):
+        is_allowed = _checked_mask(allowed, values)
+    else:
+        is_allowed = np.zeros(len(values.given), bool)
+        is_allowed[_places(allowed, whole, values)] = True
+    kept = is_allowed[values.order]
+    if not kept.any():
+        raise EmptyConstraintError("restricted_to would leave no value of the set: there is nothing to choose from")
+    part = SortedValues(values.given, values.order[kept], values.terminals[kept], values.subtree_ends)
+    accepting, alive = part_of_trie(part.subtree_ends, part.terminals)
+    if whole.start > 0:  # the start that a prefix space added
+        accepts_empty = whole.accepting[whole.start] and accepting[0]
+        accepting = np.append(accepting, np.uint8(accepts_empty))
+        alive = np.append(alive, np.int32(0))
+    automaton = Automaton(whole.labels, whole.links, whole.targets, accepting, whole.start, part, whole.engine)
+    distances = None if constraint.has_every_byte else part_distances(constraint, automaton)
+    if distances is not None and distances[whole.start] == UNREACHABLE:
+        raise EmptyConstraintError("this vocabulary can spell none of the values that restricted_to would leave")
+    in_part = set(map(as_bytes, map(part.__getitem__, range(len(part))))) if constraint.unreachable_values else set()
+    return Constraint(
+        automaton,
+        constraint.vocabulary,
+        distances=distances,
+        has_every_byte=constraint.has_every_byte,
+        whole=constraint,
+        alive=alive,
+        prefix_space=constraint.prefix_space,
+        unreachable_values=[value for value in constraint.unreachable_values if as_bytes(value) in in_part],
+        compile_seconds=time.perf_counter() - begin,
+    )
+
+
+def part_distances(constraint: Constraint, part: Automaton) -> npt.NDArray[np.int32]:
+    """The fewest tokens from every state to the end of a value of a part of the constraint's set.
+
+    One walk from each state that leads both to values of the part and to others.
+    """
+    whole = constraint.automaton
+    assert part.values is not None
+    constraint.distances()
+    return distances_of_part(  # type: ignore[no-any-return]
+        *part.arrays, *constraint.vocabulary.tables.trie, part.values.subtree_ends, part.accepting, whole.accepting,
+        constraint.distances_if_known, part.start,
+    )  # fmt: skip
+
+
+def _checked_mask(mask: npt.NDArray[Any], values: SortedValues) -> npt.NDArray[np.bool_]:
+    """The mask, in which a value that was given twice is allowed at its first place if it is at any."""
+    count = len(values.given)
+    if mask.dtype != bool or mask.shape != (count,):
+        raise TrieautoError(
+            f"a mask of allowed values is an array of bool with one for each of the {count:,} values given, not of "
+            f"{mask.dtype} with shape {mask.shape}"
+        )
+    firsts = np.zeros(count, bool)
+    firsts[values.order] = True
+    again = np.flatnonzero(mask & ~firsts)
+    if len(again) > 0:
+        mask = mask.copy()
+        first_of = {as_bytes(values.given[place]): place for place in np.flatnonzero(firsts).tolist()}
+        mask[[first_of[as_bytes(values.given[place])] for place in again.tolist()]] = True
+    return mask
+
+
+def _places(allowed: Iterable[str | bytes], whole: Automaton, values: SortedValues) -> npt.NDArray[np.int32]:
+    """Where the allowed values are among those given."""
+    if isinstance(allowed, (str, bytes)) or not isinstance(allowed, Iterable):
+        raise TrieautoError(f"restricted_to takes values of the set, or a mask of them, not {shorten(allowed)}")
+    wanted = list(allowed)
+    if any(isinstance(value, (bool, np.bool_)) for value in wanted):
+        raise TrieautoError("restricted_to takes a mask as a numpy array of bool")
+    packed = pack(wanted)
+    states = states_of_strings(*whole.arrays, packed.data, packed.offsets)
+    ranks = np.searchsorted(values.terminals, states)
+    ranks[ranks == len(values.terminals)] = 0
+    is_missing = values.terminals[ranks] != states
+    if is_missing.any():
+        first, *more = np.flatnonzero(is_missing).tolist()
+        others = f" and {len(more):,} more are" if more else " is"
+        raise TrieautoError(f"restricted_to: {shorten(wanted[first])}{others} not in the set")
+    return values.order[ranks]
