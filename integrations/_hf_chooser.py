@@ -16,6 +16,7 @@ from transformers import LogitsProcessorList, PreTrainedModel, PreTrainedTokeniz
 import trieauto
 from trieauto import Automaton, Constraint, Matcher, TokenAutomaton, Vocabulary
 from trieauto.budgets import checked_budget
+from trieauto.constraint import Tokenization
 from trieauto.errors import BudgetError, TrieautoError, UnsupportedError, VocabularyError
 
 from ._hf_budgets import context_length, has_one_for_each, matcher_within_context, named, of_prompt
@@ -50,6 +51,9 @@ class Chooser:
             the (text) model's configuration has ``max_position_embeddings``, a prompt's budget is what the prompt
             leaves of these, if that is less. (For an encoder-decoder, what the decoder's start leaves.) Without a
             budget the context is not looked at.
+        tokenization: "any" spelling of a value in tokens, or the "canonical" one alone, which the tokenizer itself
+            writes for the value standing alone (see ``trieauto.compile``; for the text that a prompt ends with, pass a
+            ``Constraint`` with its ``left_context``).
         generate_arguments: passed to ``generate``: ``do_sample=True, temperature=0.7``, ``num_beams=4``,
             ``logits_processor=[…]`` (applied before the constraint), ``assistant_model=…`` and so on.
 
@@ -70,6 +74,7 @@ class Chooser:
         values: Iterable[str | bytes] | Automaton | Constraint,
         *,
         max_new_tokens: int | None = None,
+        tokenization: Tokenization = "any",
         **generate_arguments: Any,
     ) -> None:
         if not (isinstance(model, PreTrainedModel) and model.can_generate()):
@@ -82,7 +87,7 @@ class Chooser:
         self._processors = list(self._arguments.pop("logits_processor", None) or [])
         self._model = model
         self._tokenizer = tokenizer
-        self.constraint = _constraint(model, tokenizer, values)
+        self.constraint = _constraint(model, tokenizer, values, tokenization)
         vocabulary = self.constraint.vocabulary
         self._stop_token_ids = sorted({*vocabulary.stop_token_ids, *_model_stop_token_ids(model)})
         self._pad_token_id = next(
@@ -279,12 +284,17 @@ def _constraint(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     values: Iterable[str | bytes] | Automaton | Constraint,
+    tokenization: Tokenization,
 ) -> Constraint:
     """The constraint for a model, whose own stop tokens end an answer too."""
     num_logits = model.config.get_text_config(decoder=True).vocab_size
     model_stop_token_ids = _model_stop_token_ids(model)
     if isinstance(values, Constraint):
         vocabulary = values.vocabulary
+        if tokenization not in ("any", values.tokenization):
+            raise TrieautoError(
+                f"tokenization={tokenization!r}, but the constraint was compiled for {values.tokenization!r}"
+            )
         if vocabulary.size > num_logits:
             raise VocabularyError(
                 f"the constraint was compiled for {vocabulary.size:,} ids, but the model has {num_logits:,} logits"
@@ -300,7 +310,7 @@ def _constraint(
     vocabulary = Vocabulary.from_tokenizer(tokenizer, size=num_logits, stop_token_ids=stop_token_ids or None)
     automaton = values if isinstance(values, (Automaton, TokenAutomaton)) else trieauto.choices(values)
     try:
-        return trieauto.compile(automaton, vocabulary)
+        return trieauto.compile(automaton, vocabulary, tokenization=tokenization)
     except UnsupportedError as error:
         if "prefix_space" not in str(error):
             raise

@@ -18,6 +18,7 @@ from trieauto.packing import as_bytes
 from trieauto.reference.language import unreachable_values
 from trieauto.reference.prefix_space import spellings
 
+from . import tokenizers_for_tests as real
 from .same_language import assert_same_language
 from .strategies import Problem, problems
 from .test_laws_real import qwen, smollm2
@@ -277,3 +278,42 @@ def test_values_that_cannot_be_spelled() -> None:
     with pytest.raises(trieauto.EmptyConstraintError, match="can spell none"):
         new.restricted_to(["x"])
     assert as_bytes(constraint.matcher().value or "") == b"a"
+
+
+class TestCanonicalTokens:
+    """Sets in the tokens that the tokenizer itself writes."""
+
+    def test_a_part_is_the_part_compiled_alone(self) -> None:
+        names = tool_names(300)
+        vocabulary = Vocabulary.from_tokenizer(real.smollm2())
+        whole = trieauto.compile(
+            trieauto.choices([*names, b"\xff", names[5]]), vocabulary, tokenization="canonical", unreachable="report"
+        )
+        mask = np.arange(302) % 3 == 0
+        part = [name for name, is_in in zip(names, mask, strict=False) if is_in]
+        alone = trieauto.compile(trieauto.choices(part), vocabulary, tokenization="canonical")
+        for found in (whole.restricted_to(mask), whole.restricted_to(part), whole.restricted_to([*part, b"\xff"])):
+            assert found.tokenization == "canonical"
+            for budget in (None, alone.min_tokens, alone.min_tokens + 1):
+                pairs = [(found.matcher(budget), alone.matcher(budget))]
+                while pairs:
+                    mine, theirs = pairs.pop()
+                    allowed = theirs.allowed_token_ids().tolist()
+                    assert mine.allowed_token_ids().tolist() == allowed
+                    assert (mine.value, mine.is_complete) == (theirs.value, theirs.is_complete)
+                    for token_id in allowed:
+                        pairs.append((mine.fork(), theirs.fork()))
+                        assert pairs[-1][0].accept_token(token_id)
+                        assert pairs[-1][1].accept_token(token_id)
+                        if theirs.is_accepting and token_id in vocabulary.stop_token_ids:
+                            pairs.pop()
+        assert whole.restricted_to([*part, b"\xff"]).unreachable_values == [b"\xff"]
+        assert whole.restricted_to(part).unreachable_values == []
+
+    def test_what_is_not_for_them(self) -> None:
+        vocabulary = Vocabulary.from_tokenizer(real.smollm2())
+        constraint = trieauto.compile(trieauto.choices(["a", "b"]), vocabulary, tokenization="canonical")
+        with pytest.raises(trieauto.UnsupportedError, match="compile the changed set"):
+            constraint.updated(["c"])
+        with pytest.raises(trieauto.TrieautoError, match="'x' is not in the set"):
+            constraint.restricted_to(["x"])

@@ -17,6 +17,7 @@ from trieauto import Constraint, SavedConstraintError, Vocabulary
 from trieauto.demo_sets import tool_names
 from trieauto.saved_parts import put_together, taken_apart
 
+from . import tokenizers_for_tests as real
 from .same_language import assert_same_language
 from .strategies import Problem, problems
 from .test_laws_real import qwen
@@ -90,6 +91,27 @@ def test_token_automata(tmp_path: Path) -> None:
     loaded = _again(constraint, tmp_path / "x")
     assert_same_language(loaded, constraint, budgets=[2, 4, 6])
     assert loaded.stats()["dead_ends"] == constraint.stats()["dead_ends"] == 1
+
+
+def test_canonical_tokens(tmp_path: Path) -> None:
+    vocabulary = Vocabulary.from_tokenizer(real.smollm2())
+    constraint = trieauto.compile(
+        trieauto.choices(["get_time", "get_weather", b"\xff"]),
+        vocabulary,
+        unreachable="report",
+        tokenization="canonical",
+        left_context="Tool: ",
+    )
+    loaded = _again(constraint, tmp_path / "x")
+    assert (loaded.tokenization, loaded.left_context) == ("canonical", "Tool: ")
+    assert loaded.unreachable_values == [b"\xff"]
+    matcher, expected = loaded.matcher(), constraint.matcher()
+    while expected.value is None:
+        allowed = expected.allowed_token_ids().tolist()
+        assert matcher.allowed_token_ids().tolist() == allowed
+        assert matcher.accept_token(allowed[-1])
+        assert expected.accept_token(allowed[-1])
+    assert matcher.value == expected.value
 
 
 def test_another_process_maps_it(tmp_path: Path) -> None:

@@ -21,12 +21,13 @@ SPACE = 0x20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SortedValues:
-    """The values of a set in the order of their bytes, and where in the trie each ends.
+    """The values of a set in the order of their bytes, and where in the trie each ends. (In a trie over tokens, in the
+    order of their tokens.)
 
     Attributes:
         given: the values as the caller gave them, duplicates included.
-        order: int32[K], the distinct values' places in ``given``, sorted by bytes (twice each where an optional space
-            made two strings of every value).
+        order: int32[K], the distinct values' places in ``given``, sorted (twice each where an optional space made two
+            strings of every value).
         terminals: int32[K], the state at which each ends, ascending.
         subtree_ends: int32[N], one past the last state below each state of the trie.
     """
@@ -43,7 +44,7 @@ class SortedValues:
         return self.given[int(self.order[rank])]
 
     def ending_at(self, state: int) -> str | bytes:
-        """The value whose last byte leads to an accepting state. O(log K)."""
+        """The value whose last byte or token leads to an accepting state. O(log K)."""
         return self[int(np.searchsorted(self.terminals, state))]
 
     def below(self, state: int) -> tuple[int, int]:
@@ -51,6 +52,11 @@ class SortedValues:
         terminals = self.terminals
         first, last = np.searchsorted(terminals, (state, self.subtree_ends[state]))
         return int(first), int(last)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory in bytes, without the values themselves and without ``subtree_ends``, which may be the automaton's."""
+        return self.order.nbytes + self.terminals.nbytes + 8 * len(self.given)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,11 +145,9 @@ class Automaton:
     def nbytes(self) -> int:
         """Memory of all arrays, in bytes, without the caller's values themselves."""
         arrays: list[npt.NDArray[Any]] = [self.labels, self.links, self.targets, self.accepting]
-        if self.values is not None:
-            arrays += [self.values.order, self.values.terminals]
-            if self.values.subtree_ends is not self.links:
-                arrays.append(self.values.subtree_ends)
-        return sum(array.nbytes for array in arrays) + (0 if self.values is None else 8 * len(self.values.given))
+        if self.values is not None and self.values.subtree_ends is not self.links:
+            arrays.append(self.values.subtree_ends)
+        return sum(array.nbytes for array in arrays) + (0 if self.values is None else self.values.nbytes)
 
     def __repr__(self) -> str:
         what = "automaton" if self.values is None else f"set of {len(self.values):,} values"
@@ -169,12 +173,13 @@ def with_prefix_space(automaton: Automaton, prefix_space: PrefixSpace) -> Automa
     if prefix_space == "optional" and any(automaton.labels[child] == SPACE for child in children):
         return _with_spaced_values(automaton, values)
     num_states = automaton.num_states
+    labels, links, targets = edges_of_trie(automaton.labels, automaton.links)
     own_edges = [(SPACE, 0)]
     if prefix_space == "optional":
         own_edges = sorted(own_edges + [(int(automaton.labels[child]), child) for child in children])
-    labels, links, targets = edges_of_trie(automaton.labels, automaton.links, len(own_edges))
-    for edge, (label, target) in enumerate(own_edges, num_states - 1):
-        labels[edge], targets[edge] = label, target
+    labels = np.append(labels, np.array([byte for byte, _ in own_edges], np.uint8))
+    targets = np.append(targets, np.array([target for _, target in own_edges], np.int32))
+    links = np.append(links, links[-1] + np.int32(len(own_edges)))
     accepts_empty = automaton.accepting[0] if prefix_space == "optional" else np.uint8(0)
     accepting = np.append(automaton.accepting, accepts_empty).astype(np.uint8)
     return Automaton(labels, links, targets, accepting, num_states, values, automaton.engine)

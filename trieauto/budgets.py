@@ -41,7 +41,7 @@ def token_distances(automaton: Automaton | TokenAutomaton, vocabulary: Vocabular
     )
 
 
-def tokens_of_values(automaton: Automaton, vocabulary: Vocabulary) -> npt.NDArray[np.int32] | None:
+def tokens_of_values(automaton: Automaton | TokenAutomaton, vocabulary: Vocabulary) -> npt.NDArray[np.int32] | None:
     """In how few tokens each value of a set can be written: int32, in no particular order; None for anything but a set.
 
     Values that the vocabulary cannot spell are left out, and so are duplicates.
@@ -49,6 +49,11 @@ def tokens_of_values(automaton: Automaton, vocabulary: Vocabulary) -> npt.NDArra
     values = automaton.values
     if values is None:
         return None
+    if isinstance(automaton, TokenAutomaton):
+        is_start = np.zeros(automaton.num_states, np.uint8)
+        is_start[automaton.start] = 1
+        depths: npt.NDArray[np.int32] = edges_to_any(automaton.links, automaton.targets, is_start)
+        return depths[values.terminals]
     tables = vocabulary.tables
     from_start = distances_of_set(*automaton.arrays, automaton.accepting, *tables.trie, automaton.start, True)
     if automaton.accepting[automaton.start]:

@@ -7,7 +7,8 @@ from typing import Literal, get_args
 
 from .automaton import Automaton, PrefixSpace, with_prefix_space
 from .budgets import token_distances
-from .constraint import NOTHING, Constraint
+from .canonical import canonical_tokens
+from .constraint import NOTHING, Constraint, Tokenization
 from .eager_masks import Method, eager_masks
 from .errors import TrieautoError, UnsupportedError, shorten
 from .packing import check_threads
@@ -40,6 +41,8 @@ def compile(
     prefix_space: PrefixSpace | None = None,
     method: Method = "walk",
     threads: int | None = None,
+    tokenization: Tokenization = "any",
+    left_context: str | None = None,
 ) -> Constraint:
     """Put an automaton and a vocabulary together.
 
@@ -58,18 +61,41 @@ def compile(
         method: for eager masks, walking the token trie and the automaton together, or the trie paper's Aho-Corasick
             pass (section 4.2; sets only). The masks are equal.
         threads: for eager masks; by default one up to 160,000 states, then one for each processor, eight at most.
+        tokenization: "any" admits every spelling of a string in tokens; "canonical" only the one that the tokenizer
+            itself writes (appendix H.9 of the trie paper; see ``canonical`` for its mask law). It encodes every string
+            once, so the vocabulary must come from a tokenizer, and a language that is no set have at most 200,000
+            strings. Budgets then count canonical tokens. A string that the tokenizer never writes (its normalizer
+            changes it, it has the text of a special token, it is no UTF-8) counts as one that cannot be spelled. Where
+            the tokenizer puts a space before the first word, that is in it, so there is no ``prefix_space`` to choose.
+        left_context: for canonical tokenization, the text before the answer, special tokens included: only what the
+            tokenizer writes for the string behind it, if that is behind the context's own tokens. It is encoded with
+            every string, so give no more of it than may matter, such as the last message's beginning. By default the
+            string stands alone, as after a special token.
 
     Raises:
         UnreachableValueError, EmptyConstraintError: some or all of the values cannot be spelled.
-        UnsupportedError: a combination of options, or eager masks of more than 268 million entries.
+        UnsupportedError: a combination of options, eager masks of more than 268 million entries, or a language or
+            vocabulary that canonical tokenization is not for.
         TrieautoError: an automaton over tokens that the vocabulary does not have.
     """
     begin = time.perf_counter()
     _check_options(automaton, vocabulary, mode, unreachable, prefix_space, method)
     check_threads(threads)
+    _check_tokenization(automaton, tokenization, left_context, mode, prefix_space, method)
     if isinstance(automaton, TokenAutomaton):
         check_edge_tokens(automaton, len(vocabulary.tables.offsets) - 1, vocabulary.stop_token_ids)
         return Constraint(automaton, vocabulary, compile_seconds=time.perf_counter() - begin)
+    if tokenization == "canonical":
+        canonical = canonical_tokens(automaton, vocabulary, left_context, error=unreachable == "error", threads=threads)
+        return Constraint(
+            canonical.automaton,
+            vocabulary,
+            prefix_space=canonical.prefix_space,
+            unreachable_values=canonical.unreachable,
+            tokenization=tokenization,
+            left_context=left_context,
+            compile_seconds=time.perf_counter() - begin,
+        )
     if prefix_space is None:
         prefix_space = "optional" if vocabulary.prefix_space and automaton.values is not None else "none"
     extended = with_prefix_space(automaton, prefix_space)
@@ -130,3 +156,39 @@ def _check_options(
                 raise UnsupportedError(f"{name}={value!r} is for languages over bytes, not for {automaton!r}")
     elif method == "aho_corasick" and not automaton.is_trie:
         raise UnsupportedError("the Aho-Corasick pass is for sets")
+
+
+def _check_tokenization(
+    automaton: Automaton | TokenAutomaton,
+    tokenization: str,
+    left_context: object,
+    mode: str,
+    prefix_space: str | None,
+    method: str,
+) -> None:
+    if tokenization not in get_args(Tokenization):
+        allowed = " or ".join(map(repr, get_args(Tokenization)))
+        raise TrieautoError(f"tokenization is {shorten(tokenization)}; it must be {allowed}")
+    if left_context is not None and not isinstance(left_context, str):
+        raise TrieautoError(f"left_context must be the text before the answer, or None, not {shorten(left_context)}")
+    if tokenization == "any":
+        if left_context is not None:
+            raise UnsupportedError("left_context is for tokenization='canonical': any other spelling ignores it")
+        return
+    if isinstance(automaton, TokenAutomaton):
+        raise UnsupportedError(f"tokenization='canonical' is for languages over bytes, not for {automaton!r}")
+    for name, value, usual in (
+        ("mode", mode, ("auto", "eager")),
+        ("prefix_space", prefix_space, (None,)),
+        ("method", method, ("walk",)),
+    ):
+        if value not in usual:
+            raise UnsupportedError(
+                f"{name}={value!r} is for tokenization='any': canonical tokens are those that the tokenizer writes, "
+                "its own space before them included, and all of their masks are known at once"
+            )
+    if left_context is not None:
+        try:
+            left_context.encode()
+        except UnicodeEncodeError:
+            raise TrieautoError(f"left_context {shorten(left_context)} holds a lone surrogate") from None

@@ -27,6 +27,8 @@ from .spelling import states_spelled
 from .token_automata import TokenAutomaton
 from .vocabulary import Vocabulary
 
+Tokenization = Literal["any", "canonical"]
+
 if TYPE_CHECKING:
     from .matcher import Matcher
 
@@ -53,14 +55,19 @@ class Constraint(Frozen):
         automaton: the language, a prefix space included; or the automaton over tokens.
         vocabulary: the tokens.
         num_words: the least width of a bitmask's rows, in int32 words.
-        prefix_space: "none", "optional" or "required".
+        prefix_space: "none", "optional" or "required": whether a space may or must come before the value.
+        tokenization: "any" spelling in tokens, or the "canonical" one: then ``automaton`` is one over tokens.
+        left_context: the text that the canonical tokens join; None for none.
         has_every_byte: whether all single bytes that occur are tokens, so that whatever is possible in bytes is.
-        unreachable_values: the set's values that this vocabulary cannot spell (with ``unreachable="report"``).
+        unreachable_values: the values that this vocabulary cannot spell, or that the tokenizer itself never writes
+            (with ``unreachable="report"``).
     """
 
     automaton: Automaton | TokenAutomaton
     vocabulary: Vocabulary
     prefix_space: PrefixSpace
+    tokenization: Tokenization
+    left_context: str | None
     unreachable_values: list[str | bytes]
     num_words: int
     scratch_row: npt.NDArray[np.int32]
@@ -91,6 +98,8 @@ class Constraint(Frozen):
         walks_before_storing: int = -1,
         prefix_space: PrefixSpace = "none",
         unreachable_values: Sequence[str | bytes] = (),
+        tokenization: Tokenization = "any",
+        left_context: str | None = None,
         compile_seconds: float,
     ) -> None:
         stop_ids = np.array(vocabulary.stop_token_ids, np.int32)
@@ -106,6 +115,8 @@ class Constraint(Frozen):
             automaton=automaton,
             vocabulary=vocabulary,
             prefix_space=prefix_space,
+            tokenization=tokenization,
+            left_context=left_context,
             unreachable_values=list(unreachable_values),
             num_words=num_words,
             scratch_row=np.empty(num_words, np.int32),  # for kernels that hold the interpreter lock
@@ -145,6 +156,8 @@ class Constraint(Frozen):
             walks_before_storing=self.walks_before_storing,
             prefix_space=self.prefix_space,
             unreachable_values=self.unreachable_values,
+            tokenization=self.tokenization,
+            left_context=self.left_context,
             compile_seconds=self._compile_seconds,
         )
         return make, (self.automaton, self.vocabulary)
@@ -228,8 +241,7 @@ class Constraint(Frozen):
 
     @cached_property
     def _tokens_of_values(self) -> npt.NDArray[np.int32] | None:
-        automaton = self.automaton
-        return None if isinstance(automaton, TokenAutomaton) else tokens_of_values(automaton, self.vocabulary)
+        return tokens_of_values(self.automaton, self.vocabulary)
 
     @property
     def enough_tokens(self) -> int | None:
@@ -377,7 +389,7 @@ class Constraint(Frozen):
             return values[first]
         if self.has_every_byte:
             return None
-        assert isinstance(automaton, Automaton)  # the others have no values
+        assert isinstance(automaton, Automaton)  # those over tokens have no bytes that a token could lack
         reached = states_spelled(automaton, self.vocabulary, self._known_distances(), state)
         possible = np.unique(values.order[first:last][reached[values.terminals[first:last]] != 0])
         return values.given[possible[0]] if len(possible) == 1 else None
@@ -420,7 +432,7 @@ class Constraint(Frozen):
             TrieautoError: a value to remove that is not in the set, or is to be added, too; what is no value.
             EmptyConstraintError: no value would be left.
             UnreachableValueError: an added value that cannot be spelled.
-            UnsupportedError: not a set, or a part of one (``restricted_to``).
+            UnsupportedError: not a set; a part of one (``restricted_to``), or one in canonical tokens.
         """
         from .updating import updated
 
@@ -489,7 +501,14 @@ class Constraint(Frozen):
         """What this constraint is and costs, for people and logs."""
         automaton = self.automaton
         of_kind: dict[str, Any]
-        if isinstance(automaton, TokenAutomaton):
+        if self.tokenization == "canonical":
+            of_kind = {
+                "engine": "trie of canonical tokens",
+                "values": None if automaton.values is None else len(automaton.values),
+                "prefix_space": self.prefix_space,
+                "unreachable_values": len(self.unreachable_values),
+            }
+        elif isinstance(automaton, TokenAutomaton):
             of_kind = {
                 "edges": len(automaton.tokens),
                 "unreachable_states": automaton.num_unreachable,
@@ -506,6 +525,7 @@ class Constraint(Frozen):
             }
         return {
             "states": self.num_states,
+            "tokenization": self.tokenization,
             **of_kind,
             "mode": self.mode,
             "bytes": self.nbytes,

@@ -294,7 +294,8 @@ class Matcher:
         return values[0] if state == self._constraint.automaton.start else values.ending_at(state)
 
     def jump_forward_string(self, limit: int = 4096) -> bytes:
-        """The bytes, ``limit`` at most, that every continuation shares; none where the answer may end.
+        """The bytes, ``limit`` at most, that every continuation shares; none where the answer may end. (In an automaton
+        over tokens, such as that of canonical tokenization, always none: bytes are not looked at.)
 
         Continuations that a budget forbids count too, unless it forbids all.
         """

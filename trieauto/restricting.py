@@ -16,6 +16,7 @@ from .kernels.patching import states_of_strings
 from .kernels.subsets import distances_of_part, part_of_trie
 from .kernels.walk import UNREACHABLE
 from .packing import as_bytes, pack
+from .token_automata import TokenAutomaton
 
 
 def restricted(constraint: Constraint, allowed: Iterable[str | bytes] | npt.NDArray[np.bool_]) -> Constraint:
@@ -23,7 +24,7 @@ def restricted(constraint: Constraint, allowed: Iterable[str | bytes] | npt.NDAr
     begin = time.perf_counter()
     whole = constraint.automaton
     values = whole.values
-    if values is None or not isinstance(whole, Automaton):
+    if values is None:
         raise UnsupportedError(f"restricted_to is for sets of values, not for {constraint!r}")
     if isinstance(allowed, np.ndarray):
         is_allowed = _checked_mask(allowed, values)
@@ -34,6 +35,20 @@ def restricted(constraint: Constraint, allowed: Iterable[str | bytes] | npt.NDAr
     if not kept.any():
         raise EmptyConstraintError("restricted_to would leave no value of the set: there is nothing to choose from")
     part = SortedValues(values.given, values.order[kept], values.terminals[kept], values.subtree_ends)
+    missing = constraint.unreachable_values
+    if missing:
+        wanted = {as_bytes(values.given[place]) for place in np.flatnonzero(is_allowed).tolist()}
+        missing = [value for value in missing if as_bytes(value) in wanted]
+    if isinstance(whole, TokenAutomaton):
+        return Constraint(
+            _fewer_edges(whole, part),
+            constraint.vocabulary,
+            prefix_space=constraint.prefix_space,
+            unreachable_values=missing,
+            tokenization=constraint.tokenization,
+            left_context=constraint.left_context,
+            compile_seconds=time.perf_counter() - begin,
+        )
     accepting, alive = part_of_trie(part.subtree_ends, part.terminals)
     if whole.start > 0:  # the start that a prefix space added
         accepts_empty = whole.accepting[whole.start] and accepting[0]
@@ -43,7 +58,6 @@ def restricted(constraint: Constraint, allowed: Iterable[str | bytes] | npt.NDAr
     distances = None if constraint.has_every_byte else part_distances(constraint, automaton)
     if distances is not None and distances[whole.start] == UNREACHABLE:
         raise EmptyConstraintError("this vocabulary can spell none of the values that restricted_to would leave")
-    in_part = set(map(as_bytes, map(part.__getitem__, range(len(part))))) if constraint.unreachable_values else set()
     return Constraint(
         automaton,
         constraint.vocabulary,
@@ -52,8 +66,19 @@ def restricted(constraint: Constraint, allowed: Iterable[str | bytes] | npt.NDAr
         whole=constraint,
         alive=alive,
         prefix_space=constraint.prefix_space,
-        unreachable_values=[value for value in constraint.unreachable_values if as_bytes(value) in in_part],
+        unreachable_values=missing,
         compile_seconds=time.perf_counter() - begin,
+    )
+
+
+def _fewer_edges(whole: TokenAutomaton, part: SortedValues) -> TokenAutomaton:
+    """Of canonical tokens: the same states, and those edges that lead to a value of the part. O(states)."""
+    accepting, alive = part_of_trie(part.subtree_ends, part.terminals)
+    is_left = alive[whole.targets] == 0
+    before = np.zeros(len(is_left) + 1, np.int32)
+    np.cumsum(is_left, out=before[1:])
+    return TokenAutomaton(
+        whole.tokens[is_left], before[whole.links], whole.targets[is_left], accepting, whole.start, values=part
     )
 
 
@@ -85,11 +110,14 @@ def _checked_mask(mask: npt.NDArray[Any], values: SortedValues) -> npt.NDArray[n
     if len(again) > 0:
         mask = mask.copy()
         first_of = {as_bytes(values.given[place]): place for place in np.flatnonzero(firsts).tolist()}
-        mask[[first_of[as_bytes(values.given[place])] for place in again.tolist()]] = True
+        # Those that canonical tokens cannot spell are nowhere in the trie.
+        mask[[first_of.get(as_bytes(values.given[place]), place) for place in again.tolist()]] = True
     return mask
 
 
-def _places(allowed: Iterable[str | bytes], whole: Automaton, values: SortedValues) -> npt.NDArray[np.int32]:
+def _places(
+    allowed: Iterable[str | bytes], whole: Automaton | TokenAutomaton, values: SortedValues
+) -> npt.NDArray[np.int32]:
     """Where the allowed values are among those given."""
     if isinstance(allowed, (str, bytes)) or not isinstance(allowed, Iterable):
         raise TrieautoError(f"restricted_to takes values of the set, or a mask of them, not {shorten(allowed)}")
@@ -97,12 +125,18 @@ def _places(allowed: Iterable[str | bytes], whole: Automaton, values: SortedValu
     if any(isinstance(value, (bool, np.bool_)) for value in wanted):
         raise TrieautoError("restricted_to takes a mask as a numpy array of bool")
     packed = pack(wanted)
-    states = states_of_strings(*whole.arrays, packed.data, packed.offsets)
-    ranks = np.searchsorted(values.terminals, states)
-    ranks[ranks == len(values.terminals)] = 0
-    is_missing = values.terminals[ranks] != states
+    if isinstance(whole, TokenAutomaton):
+        # Of values that were given twice the first; and those that cannot be spelled, which the trie has not.
+        place_of = {as_bytes(values.given[place]): place for place in range(len(values.given) - 1, -1, -1)}
+        places = np.array([place_of.get(as_bytes(value), -1) for value in wanted], np.int32)
+    else:
+        states = states_of_strings(*whole.arrays, packed.data, packed.offsets)
+        ranks = np.searchsorted(values.terminals, states)
+        ranks[ranks == len(values.terminals)] = 0
+        places = np.where(values.terminals[ranks] == states, values.order[ranks], -1)
+    is_missing = places < 0
     if is_missing.any():
         first, *more = np.flatnonzero(is_missing).tolist()
         others = f" and {len(more):,} more are" if more else " is"
         raise TrieautoError(f"restricted_to: {shorten(wanted[first])}{others} not in the set")
-    return values.order[ranks]
+    return places

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from .automaton import Automaton, SortedValues
-from .constraint import Constraint
+from .automaton import Automaton, PrefixSpace, SortedValues
+from .constraint import Constraint, Tokenization
 from .kernels.checking import are_offsets, are_subtree_ends, ascends, is_within_bounds
 from .packed_values import PackedValues
 from .packing import PackedStrings
@@ -30,6 +30,8 @@ def taken_apart(constraint: Constraint) -> tuple[Arrays, dict[str, Any]]:
         "prefix_space": constraint.prefix_space,
         "has_every_byte": constraint.has_every_byte,
         "walks_before_storing": constraint.walks_before_storing,
+        "tokenization": constraint.tokenization,
+        "left_context": constraint.left_context,
     }
     if isinstance(automaton, TokenAutomaton):
         arrays["tokens"] = automaton.tokens
@@ -55,8 +57,11 @@ def put_together(arrays: Arrays, facts: Mapping[str, Any], vocabulary: Vocabular
     """
     automaton = _token_automaton(arrays, facts, vocabulary) if "tokens" in arrays else _automaton(arrays, facts)
     num_states = automaton.num_states
-    if facts["prefix_space"] not in ("none", "optional", "required"):
-        raise ValueError("its prefix_space is none of the three")
+    if facts["prefix_space"] not in get_args(PrefixSpace) or facts["tokenization"] not in get_args(Tokenization):
+        raise ValueError("its prefix_space or its tokenization is none that there is")
+    left_context = facts["left_context"]
+    if left_context is not None and not isinstance(left_context, str):
+        raise ValueError("its left_context is no text")
     for name in ("distances", "alive"):
         _check(name, name not in arrays or len(arrays[name]) == num_states)
     masks = None
@@ -74,6 +79,8 @@ def put_together(arrays: Arrays, facts: Mapping[str, Any], vocabulary: Vocabular
         walks_before_storing=-1 if masks is not None else int(facts["walks_before_storing"]),
         prefix_space=facts["prefix_space"],
         unreachable_values=list(_values("unreachable", arrays)),
+        tokenization=facts["tokenization"],
+        left_context=left_context,
         compile_seconds=time.perf_counter() - begin,
     )
 
@@ -81,7 +88,8 @@ def put_together(arrays: Arrays, facts: Mapping[str, Any], vocabulary: Vocabular
 def _automaton(arrays: Arrays, facts: Mapping[str, Any]) -> Automaton:
     labels, links, targets, accepting = (arrays[name] for name in ("labels", "links", "targets", "accepting"))
     num_states = len(accepting)
-    values = _sorted_values(arrays, num_states) if "terminals" in arrays else None
+    # A prefix space has added a state to the trie.
+    values = _sorted_values(arrays, num_states - 1) if "terminals" in arrays else None
     if values is not None and len(targets) == 0:
         _check("links", len(links) == num_states and are_subtree_ends(links))
         _check("labels", len(labels) == num_states)
@@ -106,17 +114,19 @@ def _token_automaton(arrays: Arrays, facts: Mapping[str, Any], vocabulary: Vocab
         _start(facts, num_states),
         num_unreachable=int(facts["num_unreachable"]),
         num_dead_ends=int(facts["num_dead_ends"]),
+        values=_sorted_values(arrays, num_states) if "terminals" in arrays else None,
     )
 
 
 def _sorted_values(arrays: Arrays, num_states: int) -> SortedValues:
+    """``num_states``: of the trie, if ``links`` are not its subtree ends."""
     given, order, terminals = _values("values", arrays), arrays["order"], arrays["terminals"]
     subtree_ends = arrays.get("subtree ends", arrays["links"])
     _check("order", len(order) > 0 and is_within_bounds(order, 0, len(given) - 1))
     _check("terminals", len(terminals) == len(order) and is_within_bounds(terminals, 0, len(subtree_ends) - 1))
     _check("terminals", ascends(terminals))
     if "subtree ends" in arrays:
-        _check("subtree ends", len(subtree_ends) == num_states - 1 and are_subtree_ends(subtree_ends))
+        _check("subtree ends", len(subtree_ends) == num_states and are_subtree_ends(subtree_ends))
     return SortedValues(given, order, terminals, subtree_ends)
 
 

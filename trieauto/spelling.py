@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +54,7 @@ def find_unreachable_values(
     missing = np.setdiff1d(values.order, values.order[reached[values.terminals] != 0])
     missing_values = sorted(map(values.given.__getitem__, missing.tolist()), key=as_bytes)
     if missing_values and error:
-        raise unreachable_error(missing_values, len(values))
+        raise unreachable_error(missing_values, len(values), "this vocabulary has no tokens that spell")
     return missing_values
 
 
@@ -68,16 +68,19 @@ def _unwritable(sets: Sequence[Sequence[str | bytes]], vocabulary: Vocabulary, *
     with_token = np.flatnonzero(has_byte).astype(np.uint8).tobytes()
     missing = {value for values in sets for value in values if as_bytes(value).translate(None, with_token)}
     if missing and error:
-        raise unreachable_error(sorted(missing, key=as_bytes), sum(map(len, sets)))
+        raise unreachable_error(
+            sorted(missing, key=as_bytes), sum(map(len, sets)), "this vocabulary has no tokens that spell"
+        )
     return sorted(missing, key=as_bytes)
 
 
-def unreachable_error(missing: list[str | bytes], count: int) -> UnreachableValueError:
-    """That so many of ``count`` values cannot be spelled, with the first of them by name."""
-    shown = ", ".join(shorten(value) for value in missing[:5])
+def unreachable_error(
+    missing: list[str | bytes], count: int, what: str, shown_as: Callable[[str | bytes], str] = shorten
+) -> UnreachableValueError:
+    """The error that names values, the first five of them in the message; ``what`` is the beginning of its sentence."""
+    shown = ", ".join(map(shown_as, missing[:5]))
     more = f" and {len(missing) - 5:,} more" if len(missing) > 5 else ""
     return UnreachableValueError(
-        f"this vocabulary has no tokens that spell {shown}{more} "
-        f"({len(missing):,} of {count:,} values); with unreachable='report' they are left out",
+        f"{what} {shown}{more} ({len(missing):,} of {count:,} values); with unreachable='report' they are left out",
         missing,
     )

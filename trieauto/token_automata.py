@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .automaton import SortedValues
 from .edge_lists import edge_lists
 from .errors import TrieautoError
 from .kernels.graph import has_cycle
@@ -17,7 +18,8 @@ from .kernels.graph import has_cycle
 class TokenAutomaton:
     """A deterministic automaton over token ids, every edge of which lies on a way from the start to the end.
 
-    Made by ``token_automaton``. Immutable, thread-safe. States have the numbers that were given.
+    Made by ``token_automaton``, whose states have the numbers that were given, or from a set by compiling it for
+    canonical tokenization: then it is a trie, in preorder. Immutable, thread-safe.
 
     Attributes:
         tokens: int32[E], the token id of each edge, ascending within a state.
@@ -27,6 +29,7 @@ class TokenAutomaton:
         start: the state before the first token.
         num_unreachable: states that no way leads to from the start; their edges are left out.
         num_dead_ends: reachable states that no way leads from to the end; the edges that lead there are left out.
+        values: the set's values, if it was made from a set.
     """
 
     tokens: npt.NDArray[np.int32]
@@ -34,18 +37,14 @@ class TokenAutomaton:
     targets: npt.NDArray[np.int32]
     accepting: npt.NDArray[np.uint8]
     start: int
-    num_unreachable: int
-    num_dead_ends: int
+    num_unreachable: int = 0
+    num_dead_ends: int = 0
+    values: SortedValues | None = None
 
     @property
     def num_states(self) -> int:
         """Number of states, as it was given."""
         return len(self.accepting)
-
-    @property
-    def values(self) -> None:
-        """Those of a set; this is none."""
-        return None
 
     @property
     def is_finite(self) -> bool:
@@ -66,10 +65,12 @@ class TokenAutomaton:
     @property
     def nbytes(self) -> int:
         """Memory of all arrays, in bytes."""
-        return sum(array.nbytes for array in (self.tokens, self.links, self.targets, self.accepting))
+        own = sum(array.nbytes for array in (self.tokens, self.links, self.targets, self.accepting))
+        return own if self.values is None else own + self.values.nbytes + self.values.subtree_ends.nbytes
 
     def __repr__(self) -> str:
-        return f"<TokenAutomaton: {self.num_states:,} states, {len(self.tokens):,} edges>"
+        what = "" if self.values is None else f"set of {len(self.values):,} values, "
+        return f"<TokenAutomaton: {what}{self.num_states:,} states, {len(self.tokens):,} edges>"
 
 
 def token_automaton(

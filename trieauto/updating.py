@@ -31,8 +31,10 @@ def updated(
     """See ``Constraint.updated``."""
     begin = time.perf_counter()
     automaton, vocabulary = constraint.automaton, constraint.vocabulary
-    if automaton.values is None or not isinstance(automaton, Automaton):
+    if automaton.values is None:
         raise UnsupportedError(f"updated is for sets of values, not for {constraint!r}")
+    if not isinstance(automaton, Automaton):
+        raise UnsupportedError("updated is not for canonical tokens: compile the changed set for them anew")
     if constraint.is_restricted:
         raise UnsupportedError("this is a part of a set: update the whole set, and restrict it again")
     added, removed = _trie_of(add, "add"), _trie_of(remove, "remove")
@@ -106,7 +108,7 @@ def _unreachable(
             added, constraint.vocabulary, mode="lazy", unreachable="report", prefix_space=constraint.prefix_space
         ).unreachable_values
     if missing and unreachable == "error":
-        raise unreachable_error(missing, len(values))
+        raise unreachable_error(missing, len(values), "this vocabulary has no tokens that spell")
     return {as_bytes(value): value for value in missing}
 
 

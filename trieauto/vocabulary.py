@@ -14,6 +14,7 @@ from . import sources
 from .errors import VocabularyError, shorten
 from .frozen import Frozen
 from .packing import as_integer
+from .sources.encoders import Encoder, picklable
 from .token_tables import TokenTables, token_tables
 
 MAX_SIZE = 2**24  # token ids; far beyond any model, and a bitmask row of 2 MB
@@ -30,6 +31,8 @@ class Vocabulary(Frozen):
         stop_token_ids: ascending; the ids that end an answer.
         prefix_space: whether the tokenizer puts a space before the first word (SentencePiece's dummy prefix).
         tables: what is built from the tokens' bytes.
+        encoder: how the tokenizer itself writes texts, for canonical tokenization; None if only tokens were given. No
+            part of the fingerprint.
         fingerprint: equal for equal vocabularies, in every process.
     """
 
@@ -37,6 +40,7 @@ class Vocabulary(Frozen):
     stop_token_ids: tuple[int, ...]
     prefix_space: bool
     tables: TokenTables
+    encoder: Encoder | None
     fingerprint: str
 
     def __init__(
@@ -46,6 +50,7 @@ class Vocabulary(Frozen):
         stop_token_ids: Iterable[int],
         size: int | None = None,
         prefix_space: bool = False,
+        encoder: Encoder | None = None,
     ) -> None:
         stop_ids = _checked_stop_ids(stop_token_ids)
         contents = _checked_tokens(tokens)
@@ -73,11 +78,18 @@ class Vocabulary(Frozen):
             stop_token_ids=stop_ids,
             prefix_space=prefix_space,
             tables=tables,
+            encoder=encoder,
             fingerprint=digest.hexdigest(),
         )
 
     def __reduce__(self) -> tuple[object, ...]:
-        make = partial(Vocabulary, stop_token_ids=self.stop_token_ids, size=self.size, prefix_space=self.prefix_space)
+        make = partial(
+            Vocabulary,
+            stop_token_ids=self.stop_token_ids,
+            size=self.size,
+            prefix_space=self.prefix_space,
+            encoder=picklable(self.encoder),
+        )
         return make, (self.tokens,)
 
     @classmethod
@@ -101,7 +113,9 @@ class Vocabulary(Frozen):
         cls, source: sources.TokenSource, stop_token_ids: Iterable[int] | None, size: int | None
     ) -> Vocabulary:
         stop_ids = source.stop_token_ids if stop_token_ids is None else stop_token_ids
-        return cls(source.tokens, stop_token_ids=stop_ids, size=size, prefix_space=source.prefix_space)
+        return cls(
+            source.tokens, stop_token_ids=stop_ids, size=size, prefix_space=source.prefix_space, encoder=source.encoder
+        )
 
     @classmethod
     def from_tokenizer(

@@ -8,6 +8,7 @@ from typing import Any
 
 from trieauto.errors import UnsupportedError, VocabularyError
 from trieauto.sources.document import Document
+from trieauto.sources.encoders import SlowEncoder, huggingface_encoder
 from trieauto.sources.kinds import HUGGINGFACE_BACKEND, HUGGINGFACE_SLOW, offers, wrong_kind
 from trieauto.sources.mistral_common import from_mistral_common
 from trieauto.sources.pieces import ByteAlphabet, literal, space_marked
@@ -37,11 +38,12 @@ def from_huggingface(tokenizer: Any) -> TokenSource:
     stop_ids = _stop_ids(tokenizer)
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if offers(backend, HUGGINGFACE_BACKEND):
-        return read_document(_document(backend), stop_ids)
+        return read_document(_document(backend), stop_ids, huggingface_encoder(backend))
     inner = getattr(tokenizer, "tokenizer", None)
     if offers(inner, ("instruct_tokenizer",)):
         source = from_mistral_common(inner)
-        return make_token_source(source.tokens, [*source.stop_token_ids, *stop_ids], source.prefix_space)
+        stop_ids = [*source.stop_token_ids, *stop_ids]
+        return make_token_source(source.tokens, stop_ids, source.prefix_space, source.encoder)
     return _from_slow(tokenizer, stop_ids)
 
 
@@ -101,7 +103,7 @@ def _from_slow(tokenizer: Any, stop_ids: list[int]) -> TokenSource:
             tokens[token_id] = None
         elif token_id >= tokenizer.vocab_size:
             tokens[token_id] = literal(token.content)
-    return make_token_source(tokens, stop_ids, _probe(tokenizer, spelling))
+    return make_token_source(tokens, stop_ids, _probe(tokenizer, spelling), SlowEncoder(tokenizer))
 
 
 def _slow_spelling(tokenizer: Any, vocab: dict[Any, int]) -> Callable[[Any], bytes | None]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from trieauto.errors import UnsupportedError
+from trieauto.sources.encoders import SentencePieceEncoder
 from trieauto.sources.kinds import SENTENCEPIECE, offers, wrong_kind
 from trieauto.sources.pieces import BYTE_PIECES, SPACE_MARK, space_marked
 from trieauto.sources.source import TokenSource, make_token_source
@@ -25,7 +26,8 @@ def from_sentencepiece(processor: Any) -> TokenSource:
     if not offers(processor, SENTENCEPIECE):
         raise wrong_kind(processor, "a sentencepiece.SentencePieceProcessor")
     stop_ids = [processor.eos_id()] if processor.eos_id() >= 0 else []
-    return make_token_source(piece_bytes(processor), stop_ids, _prefix_space(processor))
+    encoder = SentencePieceEncoder(processor)
+    return make_token_source(piece_bytes(processor), stop_ids, _prefix_space(processor), encoder)
 
 
 def piece_bytes(processor: Any) -> list[bytes | None]:

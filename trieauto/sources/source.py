@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import SupportsIndex
 
 from trieauto.errors import VocabularyError, shorten
+from trieauto.sources.encoders import Encoder
 
 # Beyond every vocabulary there is: an id that is larger comes from a broken file, and a table for it would fill memory.
 _MOST_IDS = 2**24
@@ -22,15 +23,20 @@ class TokenSource:
             stop tokens, the unknown token, ids that the tokenizer leaves unassigned.
         stop_token_ids: the ids that end a generation; none, if the tokenizer names none.
         prefix_space: whether the tokenizer puts a space of its own before the first word of a text.
+        encoder: how it writes texts itself; ``None`` where only its tokens are known.
     """
 
     tokens: list[bytes | None]
     stop_token_ids: tuple[int, ...]
     prefix_space: bool
+    encoder: Encoder | None = field(default=None, compare=False, repr=False)
 
 
 def make_token_source(
-    tokens: list[bytes | None], stop_token_ids: Iterable[SupportsIndex], prefix_space: bool
+    tokens: list[bytes | None],
+    stop_token_ids: Iterable[SupportsIndex],
+    prefix_space: bool,
+    encoder: Encoder | None = None,
 ) -> TokenSource:
     """Check what a tokenizer gave and make it a ``TokenSource``; ``tokens`` is taken over and may be changed.
 
@@ -50,7 +56,7 @@ def make_token_source(
         tokens = [token or None for token in tokens]
     if not any(tokens):
         raise VocabularyError(f"none of the tokenizer's {len(tokens):,} token ids has any bytes")
-    return TokenSource(tokens, stop_ids, prefix_space)
+    return TokenSource(tokens, stop_ids, prefix_space, encoder)
 
 
 def size_for(token_ids: Collection[int]) -> int:

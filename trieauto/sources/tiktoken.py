@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
+from trieauto.sources.encoders import TiktokenEncoder
 from trieauto.sources.kinds import TIKTOKEN, offers, wrong_kind
 from trieauto.sources.source import TokenSource, make_token_source, size_for
 
@@ -30,4 +31,4 @@ def from_tiktoken(encoding: Any, stop_token_ids: Iterable[SupportsIndex] | None 
     values = encoding.token_byte_values()
     for token, token_id in zip(values, map(encoding.encode_single_token, values), strict=True):
         tokens[token_id] = token
-    return make_token_source(tokens, stop_token_ids, prefix_space=False)
+    return make_token_source(tokens, stop_token_ids, prefix_space=False, encoder=TiktokenEncoder(encoding))

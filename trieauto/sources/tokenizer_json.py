@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import cast
 
 from trieauto.errors import UnsupportedError, VocabularyError, shorten
 from trieauto.sources.components import Component, space_mark, unrolled
 from trieauto.sources.decoders import Spelling, spelling_of
 from trieauto.sources.document import Document, checked_document, load_document, read_object
+from trieauto.sources.encoders import Encoder, TokenizerJsonEncoder
 from trieauto.sources.pieces import BYTE_PIECES, literal
 from trieauto.sources.shapes import ShapeError, scalar
 from trieauto.sources.source import TokenSource, make_token_source, size_for
@@ -33,19 +35,20 @@ def from_tokenizer_json(
         UnsupportedError: a decoder or model under which a token has no bytes of its own; the message names it.
     """
     document, path = load_document(source)
+    encoder = TokenizerJsonEncoder(cast(str | Document, source) if path is None else path)
     try:
         document = checked_document(document)
         if stop_tokens is None:
             stop_tokens = _stop_tokens_beside(path.parent) if path is not None else ()
         _check_numbering(document)
-        return read_document(document, _resolve(document, stop_tokens))
+        return read_document(document, _resolve(document, stop_tokens), encoder)
     except (ShapeError, RecursionError) as error:
         subject = f"{path} is " if path is not None else ""
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise VocabularyError(f"{subject}not a tokenizer.json: {reason}") from error
 
 
-def read_document(document: Document, stop_token_ids: Iterable[int]) -> TokenSource:
+def read_document(document: Document, stop_token_ids: Iterable[int], encoder: Encoder | None = None) -> TokenSource:
     """The tokens of a parsed ``tokenizer.json``, of which the merges are not needed.
 
     A special added token has no bytes, any other is its content, literally. One that is a piece of the model too
@@ -71,7 +74,7 @@ def read_document(document: Document, stop_token_ids: Iterable[int]) -> TokenSou
     unknown_id = model["unk_id"] if "unk_id" in model else dict(pieces).get(model.get("unk_token"))
     if unknown_id is not None:
         tokens[unknown_id] = None
-    return make_token_source(tokens, stop_token_ids, _prefix_space(document, spelling))
+    return make_token_source(tokens, stop_token_ids, _prefix_space(document, spelling), encoder)
 
 
 def _pieces(model: Document) -> list[tuple[str, int]]:

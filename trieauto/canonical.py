@@ -1,0 +1,228 @@
+"""Canonical tokenization: exactly the tokens that the tokenizer itself writes (appendix H.9 of the trie paper).
+
+The mask law: with S the set of the sequences that it writes for the strings of a language, token v is legal after the
+tokens t iff t and then v begin a sequence of S, and a stop token is legal iff t is in S.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain, pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .automaton import Automaton, PrefixSpace, SortedValues
+from .errors import EmptyConstraintError, TrieautoError, UnsupportedError, shorten
+from .kernels.enumeration import count_strings, strings_of
+from .kernels.sequences import (
+    ID_BYTES,
+    JOINED,
+    NO_TEXT,
+    NOT_UTF8,
+    SAME,
+    SPACE_BEFORE,
+    chosen_rows,
+    relations,
+    sortable_bytes,
+)
+from .kernels.trie import build_trie_of_ids, edges_of_trie_of_ids
+from .packing import PackedStrings, as_bytes, pack, sort_packed
+from .sources.encoders import Encoder
+from .spelling import unreachable_error
+from .token_automata import TokenAutomaton
+from .vocabulary import Vocabulary
+
+MOST_STRINGS = 200_000  # of a language that is no set
+MOST_BYTES = 2**26  # of those together
+_BATCH = 8_192  # texts; what a tokenizer makes of one takes about a kilobyte
+
+
+class CanonicalTokens(NamedTuple):
+    """A language in the tokens that the tokenizer itself writes.
+
+    Attributes:
+        automaton: the trie of its sequences, with the set's values, if it is a set.
+        prefix_space: whether the tokenizer wrote a space before all of its strings, before some, or before none.
+        unreachable: the strings that it never writes, in the order of their bytes.
+    """
+
+    automaton: TokenAutomaton
+    prefix_space: PrefixSpace
+    unreachable: list[str | bytes]
+
+
+def canonical_tokens(
+    automaton: Automaton, vocabulary: Vocabulary, left_context: str | None, *, error: bool, threads: int | None = None
+) -> CanonicalTokens:
+    """Encode all strings of a finite language with the vocabulary's tokenizer, and lay out the trie of their tokens.
+
+    A string belongs to it if its tokens have exactly its bytes, perhaps after a space where the tokenizer puts one
+    before the first word; and if, after ``left_context``, those of the context alone come first. O(encoding + tokens).
+
+    Raises:
+        UnsupportedError: the tokenizer is not known; a language of very many strings that is no set; two values for
+            which the tokenizer writes the same.
+        UnreachableValueError: strings that the tokenizer never writes, if ``error`` is true.
+        EmptyConstraintError: it writes none.
+    """
+    encoder = _encoder_of(vocabulary)
+    given, places = _strings(automaton)
+    tables = vocabulary.tables
+    try:
+        context = encoder.since_boundary(left_context or "")
+        context_ids = np.array(encoder.encode_batch([context])[0] if context else [], np.int32)
+        strings = [given[place] for place in places.tolist()]
+        texts, not_text = _as_texts(strings)
+        ids, offsets = _encoded(encoder, context, texts)
+    except TrieautoError:
+        raise
+    except Exception as failure:  # other people's code, which gets whatever text there is
+        raise UnsupportedError(f"the tokenizer fails to encode the strings: {shorten(failure, 400)}") from failure
+    packed = pack(strings)
+    relation = relations(
+        ids, offsets, context_ids, tables.data, tables.offsets, packed.data, packed.offsets, vocabulary.prefix_space
+    )
+    relation[not_text] = NOT_UTF8
+    is_written = (relation == SAME) | (relation == SPACE_BEFORE)
+    rows = np.flatnonzero(is_written)
+    missing = sorted(map(strings.__getitem__, np.flatnonzero(~is_written).tolist()), key=as_bytes)
+    if missing and (error or len(rows) == 0):
+        row_of = {as_bytes(strings[row]): row for row in np.flatnonzero(~is_written).tolist()}
+
+        def with_reason(value: str | bytes) -> str:
+            row = row_of[as_bytes(value)]
+            own = ids[offsets[row] : offsets[row + 1]]
+            return f"{shorten(value)} ({_reason(int(relation[row]), own, len(context_ids), vocabulary)})"
+
+        if len(rows) == 0:
+            raise EmptyConstraintError(
+                f"the tokenizer itself never writes what is allowed, not even {with_reason(missing[0])}"
+            )
+        raise unreachable_error(missing, len(strings), "the tokenizer itself never writes", with_reason)
+    own_ids, own_offsets = chosen_rows(ids, offsets, rows, len(context_ids))
+    (labels, subtree_ends, accepting, terminals), order = _trie_of_rows(own_ids, own_offsets, threads)
+    values = None
+    if automaton.values is not None:
+        if len(terminals) < len(rows):
+            raise _ambiguous(strings, ids, offsets, rows)
+        values = SortedValues(given, places[rows[order]], terminals, subtree_ends)
+    tokens, links, targets = edges_of_trie_of_ids(labels, subtree_ends)
+    spaces = relation[rows] == SPACE_BEFORE
+    return CanonicalTokens(
+        TokenAutomaton(tokens, links, targets, accepting, 0, values=values),
+        "required" if spaces.all() else "optional" if spaces.any() else "none",
+        missing,
+    )
+
+
+def _encoder_of(vocabulary: Vocabulary) -> Encoder:
+    if vocabulary.encoder is None:
+        raise UnsupportedError(
+            f"tokenization='canonical' asks the tokenizer, but {vocabulary!r} was made of tokens alone: make it with "
+            "Vocabulary.from_tokenizer or Vocabulary.from_file"
+        )
+    return vocabulary.encoder
+
+
+def _strings(automaton: Automaton) -> tuple[Sequence[str | bytes], npt.NDArray[np.int32]]:
+    """The strings of a finite language, and where among them its distinct ones are."""
+    if automaton.values is not None:
+        return automaton.values.given, automaton.values.order
+    if not automaton.is_finite:
+        raise UnsupportedError(
+            "tokenization='canonical' is for languages with finitely many strings, each of which is encoded: this one "
+            "has infinitely many"
+        )
+    language = *automaton.arrays, automaton.accepting, automaton.start
+    count, num_bytes = count_strings(*language, MOST_STRINGS, MOST_BYTES)
+    if count < 0:
+        raise UnsupportedError(
+            f"tokenization='canonical' encodes each string of a language: {automaton!r} has more than "
+            f"{MOST_STRINGS:,} of them, or more than {MOST_BYTES:,} bytes in them. A set of values may have any number"
+        )
+    data, offsets = strings_of(*language, count, num_bytes)
+    joined, bounds = data.tobytes(), offsets.tolist()
+    strings: list[str | bytes] = []
+    for begin, end in pairwise(bounds):
+        try:
+            strings.append(joined[begin:end].decode())
+        except UnicodeDecodeError:
+            strings.append(joined[begin:end])
+    return strings, np.arange(count, dtype=np.int32)
+
+
+def _as_texts(strings: Sequence[str | bytes]) -> tuple[list[str], list[int]]:
+    """The strings as text, and which of them are none (they become empty)."""
+    texts: list[str] = []
+    not_text: list[int] = []
+    for i, string in enumerate(strings):
+        if isinstance(string, str):
+            texts.append(string if type(string) is str else str.__str__(string))  # libraries look at the type
+            continue
+        try:
+            texts.append(string.decode())
+        except UnicodeDecodeError:
+            not_text.append(i)
+            texts.append("")
+    return texts, not_text
+
+
+def _encoded(
+    encoder: Encoder, context: str, texts: Sequence[str]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """The tokens of each text after the context, those of the context included."""
+    parts: list[npt.NDArray[np.int32]] = []
+    offsets = np.zeros(len(texts) + 1, np.int64)
+    for begin in range(0, len(texts), _BATCH):
+        batch = texts[begin : begin + _BATCH]
+        rows = encoder.encode_batch([context + text for text in batch] if context else batch)
+        offsets[begin + 1 : begin + 1 + len(batch)] = np.fromiter(map(len, rows), np.int64, len(batch))
+        parts.append(np.fromiter(chain.from_iterable(rows), np.int32))
+    np.cumsum(offsets, out=offsets)
+    return np.concatenate(parts), offsets
+
+
+_Trie = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.uint8], npt.NDArray[np.int32]]
+
+
+def _trie_of_rows(
+    ids: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], threads: int | None
+) -> tuple[_Trie, npt.NDArray[np.int32]]:
+    """The trie of sequences (see ``kernels.trie``), and the order of the distinct ones."""
+    order, shared = sort_packed(PackedStrings(sortable_bytes(ids), ID_BYTES * offsets), threads)
+    if (shared < 0).any():
+        order, shared = order[shared >= 0], shared[shared >= 0]
+    return build_trie_of_ids(ids, offsets, order, shared // ID_BYTES), order
+
+
+def _ambiguous(
+    strings: Sequence[str | bytes],
+    ids: npt.NDArray[np.int32],
+    offsets: npt.NDArray[np.int64],
+    rows: npt.NDArray[np.int64],
+) -> UnsupportedError:
+    """One of them begins with the space that the tokenizer puts before the other."""
+    first: dict[bytes, str | bytes] = {}
+    for row in rows.tolist():
+        one = first.setdefault(ids[offsets[row] : offsets[row + 1]].tobytes(), strings[row])
+        if one is not strings[row]:
+            return UnsupportedError(
+                f"the tokenizer writes {shorten(one)} and {shorten(strings[row])} in the same tokens: a set for "
+                "tokenization='canonical' can hold only one of them"
+            )
+    raise AssertionError("some sequences were equal")
+
+
+def _reason(relation: int, ids: npt.NDArray[np.int32], num_context: int, vocabulary: Vocabulary) -> str:
+    """Why the tokenizer never writes a string, whose tokens these are, those of the context included."""
+    if relation == NOT_UTF8:
+        return "it is no UTF-8"
+    if relation == JOINED:
+        return "its beginning and the end of the left context become one token, or change each other's"
+    spelled = [vocabulary.tokens[token_id] if token_id < len(vocabulary.tokens) else None for token_id in ids]
+    if relation == NO_TEXT:
+        without = next(int(i) for i, text in zip(ids[num_context:], spelled[num_context:], strict=True) if not text)
+        return f"it takes it for token {without:,}, which is special, unknown or a stop token"
+    return f"it writes {shorten(b''.join(text or b'' for text in spelled[num_context:]).decode(errors='replace'))}"
