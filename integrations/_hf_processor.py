@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import operator
 import warnings
-from collections.abc import Iterable, Sequence
-from enum import Enum
-from typing import Literal, TypeAlias, cast
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import torch
 from transformers import LogitsProcessor
 
-from trieauto import Automaton, Constraint, TokenAutomaton
-from trieauto.errors import TrieautoError, VocabularyError
+from trieauto import Constraint
 
+from ._hf_arguments import Budgets, Kept, check_call, checked_constraints, checked_prompt_length, generated_ids
 from ._hf_budgets import first_matchers, has_one_for_each
 from ._hf_messages import shown
 from ._hf_rows import Row, RowTracker
@@ -22,19 +20,6 @@ from ._hf_rows import Row, RowTracker
 UNSCORED = -1e4
 """Score of an allowed token that came in as -inf or NaN and must be chosen from all the same. Finite in every dtype,
 after a temperature too, and far below any real score, so that a beam that needed it loses against one that did not."""
-
-
-class _Kept(Enum):
-    """An argument that was not given, where None means something."""
-
-    AS_BEFORE = "as before"
-
-    def __repr__(self) -> str:
-        return "<as before>"
-
-
-Budgets: TypeAlias = int | Sequence[int | None] | None
-"""In tokens: one for every row, or one for each prompt; None for as many as ``generate`` allows."""
 
 
 class ConstraintWarning(UserWarning):
@@ -109,16 +94,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         prompt_length: int | None = None,
         max_new_tokens: Budgets = None,
     ) -> None:
-        is_one = not isinstance(constraint, Iterable) or isinstance(constraint, (str, bytes))
-        constraints = [cast(Constraint, constraint)] if is_one else list(cast(Iterable[Constraint], constraint))
-        if not constraints:
-            raise TrieautoError("no constraint was given: pass one, or one for each prompt")
-        for other in constraints:
-            if not isinstance(other, Constraint):
-                hint = ": compile it with trieauto.compile" if isinstance(other, (Automaton, TokenAutomaton)) else ""
-                raise TrieautoError(f"expected a Constraint, or one for each prompt, not {type(other).__name__}{hint}")
-            if other.vocabulary.fingerprint != constraints[0].vocabulary.fingerprint:
-                raise VocabularyError("the constraints of one batch must be compiled for the same vocabulary")
+        constraints = checked_constraints(constraint)
         self.vocabulary = constraints[0].vocabulary
         self._constraints = constraints
         self._set_budgets(max_new_tokens)
@@ -141,7 +117,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         self._tracker = RowTracker(first_matchers(self._constraints, max_new_tokens))
         self._max_new_tokens = max_new_tokens
 
-    def begin(self, prompt_length: int, max_new_tokens: Budgets | Literal[_Kept.AS_BEFORE] = _Kept.AS_BEFORE) -> None:
+    def begin(self, prompt_length: int, max_new_tokens: Budgets | Literal[Kept.AS_BEFORE] = Kept.AS_BEFORE) -> None:
         """Say where the answers of the next generation loop begin, and forget the rows of the last one.
 
         Args:
@@ -151,15 +127,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         Raises:
             BudgetError, TrieautoError: as when making a processor. Nothing has changed then.
         """
-        try:
-            length = operator.index(prompt_length)
-        except TypeError:
-            length = None
-        if length is None or isinstance(prompt_length, bool):
-            raise TrieautoError(f"prompt_length must be an integer, not {shown(prompt_length)}")
-        if length < 0:
-            raise TrieautoError(f"prompt_length must not be negative, but is {length}")
-        if max_new_tokens is _Kept.AS_BEFORE:
+        length = checked_prompt_length(prompt_length)
+        if max_new_tokens is Kept.AS_BEFORE:
             self._tracker.forget()
         else:
             self._set_budgets(max_new_tokens)
@@ -169,15 +138,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
 
     def rows(self, input_ids: torch.LongTensor) -> list[Row]:
         """Where each row of ``input_ids`` (rows × ids, prompt included) stands. Raises and warns as a call does."""
-        _check_tensor("input_ids", input_ids, is_float=False)
-        if self._prompt_length is None:
-            raise TrieautoError("where does the prompt end? Give prompt_length, or call begin(prompt_length) first")
-        if input_ids.shape[1] < self._prompt_length:
-            raise TrieautoError(
-                f"the rows have {input_ids.shape[1]} ids, fewer than prompt_length={self._prompt_length}: call "
-                "begin(prompt_length) before prompts of another length (encoder-decoder models: decoder_input_ids)"
-            )
-        rows = self._tracker.rows(input_ids[:, self._prompt_length :].cpu().numpy())
+        generated = generated_ids(input_ids, self._prompt_length)
+        rows = self._tracker.rows(generated.cpu().numpy())
         if self._tracker.has_strays:
             warnings.warn(
                 f"what follows the first {self._prompt_length} ids is no answer of the constraint: if it belongs to "
@@ -189,15 +151,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
         """The scores (rows × logits, any float dtype) with -inf wherever a token is not allowed, in a new tensor."""
-        _check_tensor("scores", scores, is_float=True)
-        if scores.shape[1] < self.vocabulary.size:
-            raise VocabularyError(
-                f"the model has {scores.shape[1]:,} logits, fewer than the {self.vocabulary.size:,} ids of the "
-                "vocabulary: was the constraint compiled for another model?"
-            )
-        _check_tensor("input_ids", input_ids, is_float=False)
-        if len(scores) != len(input_ids):
-            raise TrieautoError(f"scores have {len(scores)} rows, but input_ids have {len(input_ids)}")
+        check_call(input_ids, scores, self.vocabulary)
         rows = self.rows(input_ids)
         allowed = [self._stop_ids if row.is_outside else row.matcher.allowed_token_ids() for row in rows]
         row_of = torch.from_numpy(np.repeat(np.arange(len(rows)), [len(ids) for ids in allowed])).to(scores.device)
@@ -265,18 +219,3 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         tokens = self.vocabulary.tokens
         token = tokens[token_id] if token_id < len(tokens) else None
         return f"{token_id}" if token is None else f"{token_id} {shown(token)}"
-
-
-def _check_tensor(name: str, value: object, is_float: bool) -> None:
-    """For what ``generate`` passes: rows × ids, or rows × logits."""
-    kind = "floats" if is_float else "integers"
-    if not isinstance(value, torch.Tensor):
-        raise TrieautoError(f"{name} must be a torch tensor of {kind}, not {type(value).__name__}")
-    fits = value.is_floating_point() if is_float else value.dtype in (torch.int64, torch.int32)
-    if value.ndim != 2 or not fits:
-        raise TrieautoError(
-            f"{name} must be a tensor of {kind} with two dimensions, but have shape {tuple(value.shape)} and dtype "
-            f"{value.dtype}"
-        )
-    if len(value) == 0:
-        raise TrieautoError(f"{name} have no rows")

@@ -91,12 +91,7 @@ class RowTracker:
             TrieautoError: the rows cannot be shared out equally among the prompts.
         """
         num_rows = len(ids)
-        share, rest = divmod(num_rows, len(self._roots))
-        if rest or not share:
-            raise TrieautoError(
-                f"a batch of {num_rows} rows cannot be shared out among {len(self._roots)} prompts: give one "
-                "constraint and one budget, or one for each prompt"
-            )
+        share = rows_of_each(num_rows, len(self._roots))
         known_length, length = self._ids.shape[1], ids.shape[1]
         shared = _shared_lengths(self._ids, ids)
         parents: dict[tuple[Matcher, bytes], Row] | None = None
@@ -125,6 +120,21 @@ class RowTracker:
         self._rows = rows
         self._ids = ids
         return rows
+
+
+def rows_of_each(num_rows: int, num_prompts: int) -> int:
+    """How many neighbouring rows of a batch each prompt has.
+
+    Raises:
+        TrieautoError: the rows cannot be shared out equally among the prompts.
+    """
+    share, rest = divmod(num_rows, num_prompts)
+    if rest or not share:
+        raise TrieautoError(
+            f"a batch of {num_rows} rows cannot be shared out among {num_prompts} prompts: give one "
+            "constraint and one budget, or one for each prompt"
+        )
+    return share
 
 
 def _shared_lengths(old: NDArray[np.int64], new: NDArray[np.int64]) -> list[int]:

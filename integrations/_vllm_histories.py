@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Container, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from trieauto import Matcher
 
 from ._vllm_requests import argument_of, new_matcher
 from ._vllm_stores import store_of
+
+if TYPE_CHECKING:
+    from ._vllm_device import DeviceRows
 
 logger = logging.getLogger("trieauto")
 
@@ -98,31 +101,62 @@ class HistoryV2:
         self._vllm_config = vllm_config
         self._states = req_states
         self._slots: dict[int, Row] = {}
+        self._on_device: DeviceRows | None = None
 
     def add(self, slot: int, params: Any) -> bool:
-        """Begin with the request in a slot; whether it is constrained."""
+        """Begin with the request in a slot; whether it is constrained.
+
+        On a device other than the CPU it is followed there, if its constraint fits (see ``device``); else, and on the
+        CPU, where nothing need be waited for, by a matcher on the host.
+        """
+        self._slots.pop(slot, None)
+        if self._on_device is not None:
+            self._on_device.discard(slot)
         if argument_of(params) is None:
-            self._slots.pop(slot, None)
             return False
-        self._slots[slot] = Row(params, self._vllm_config, f"slot {slot} of the V2 runner")
+        row = Row(params, self._vllm_config, f"slot {slot} of the V2 runner")
+        if not self._is_followed_on_device(slot, row.matcher):
+            self._slots[slot] = row
         return True
 
+    def _is_followed_on_device(self, slot: int, matcher: Matcher | None) -> bool:
+        states = self._states
+        if states.device.type == "cpu" or type(matcher) is not Matcher:
+            return False
+        if self._on_device is None:
+            from ._vllm_device import DeviceRows
+
+            self._on_device = DeviceRows(matcher.constraint.vocabulary, states.max_num_reqs, states.device)
+        return self._on_device.add(slot, matcher.constraint, matcher.remaining_tokens)
+
+    def apply_on_device(self, logits: torch.Tensor, context: Any) -> None:
+        """Mask the rows of the requests that are followed on the device. Waits for nothing.
+
+        Raises:
+            RuntimeError: as for ``up_to_date``.
+        """
+        rows = self._on_device
+        places = [] if rows is None else self._places_of(rows, context)
+        if rows is not None and places:
+            slots = context.idx_mapping_np[places]
+            prompt_lengths = self._states.prompt_len.np[slots]
+            lengths = self._lengths(context, places)
+            rows.apply_(logits, places, slots, prompt_lengths, lengths, self._states.all_token_ids.gpu)
+
     def up_to_date(self, context: Any) -> tuple[list[int], list[Row]]:
-        """The rows, and their requests. One copy from the device, which waits for the last step's tokens.
+        """The rows, and their requests, but for those that are followed on the device. One copy from the device, which
+        waits for the last step's tokens.
 
         Raises:
             RuntimeError: there are rows of drafts. (Admission refuses constraints where vLLM speculates.)
         """
-        slots = context.idx_mapping_np
-        places = [place for place, slot in enumerate(slots.tolist()) if slot in self._slots] if self._slots else []
+        places = self._places_of(self._slots, context) if self._slots else []
         if not places:
             return [], []
-        if len(context.expanded_idx_mapping) != len(slots):
-            raise RuntimeError("trieauto: constrained requests among drafts, which admission should have refused")
-        of_places = slots[places]
+        of_places = context.idx_mapping_np[places]
         rows = [self._slots[slot] for slot in of_places.tolist()]
         ends = context.seq_lens_upper_bound_np[places]  # exact without drafts
-        lengths = np.maximum(ends - self._states.prompt_len.np[of_places], 0)  # of a part of a prompt it is negative
+        lengths = self._lengths(context, places)
         missing = [row.num_missing(length) for row, length in zip(rows, lengths.tolist(), strict=True)]
         token_ids = self._tokens_before(of_places, ends, missing)
         first = 0
@@ -131,6 +165,21 @@ class HistoryV2:
                 row.take(token_ids[first : first + count])
                 first += count
         return places, rows
+
+    def _places_of(self, slots: Container[int], context: Any) -> list[int]:
+        """The rows of a batch that have one of these slots."""
+        of_rows = context.idx_mapping_np
+        places = [place for place, slot in enumerate(of_rows.tolist()) if slot in slots]
+        if places and len(context.expanded_idx_mapping) != len(of_rows):
+            raise RuntimeError("trieauto: constrained requests among drafts, which admission should have refused")
+        return places
+
+    def _lengths(self, context: Any, places: Sequence[int]) -> npt.NDArray[np.integer[Any]]:
+        """How many tokens the answers in these rows have."""
+        ends = context.seq_lens_upper_bound_np[places]
+        prompt_lengths = self._states.prompt_len.np[context.idx_mapping_np[places]]
+        lengths: npt.NDArray[np.integer[Any]] = np.maximum(ends - prompt_lengths, 0)  # of a part of a prompt negative
+        return lengths
 
     def _tokens_before(
         self, slots: npt.NDArray[np.int32], ends: npt.NDArray[np.int32], counts: Sequence[int]

@@ -25,7 +25,8 @@ class TrieLogitsProcessor(LogitsProcessorV1, LogitsProcessorV2):  # type: ignore
     Budgets hold: no answer is cut off by ``max_tokens`` or by the context, and a request that cannot be finished is
     refused (HTTP 400). A batch's masks are one call of a kernel; requests without a constraint pay nothing. vLLM makes
     an instance by ``(vllm_config, device, is_pin_memory)`` for the V1 runner and by ``(vllm_config, req_states)`` for
-    V2.
+    V2. On other devices than the CPU, the V2 runner's requests are followed and masked there, without waiting for the
+    tokens, if their constraints have few enough transitions (see ``device.DeviceConstraints``).
 
     Limits:
 
@@ -86,6 +87,8 @@ class TrieLogitsProcessor(LogitsProcessorV1, LogitsProcessorV2):  # type: ignore
 
     def apply(self, logits: torch.Tensor, ctx: Any = None) -> torch.Tensor:
         """Set the logits of illegal tokens to minus infinity, in place."""
+        if self._v2 is not None:
+            self._v2.apply_on_device(logits, ctx)
         history = self._v1 or self._v2
         if history is not None:
             rows, requests = history.up_to_date(ctx)

@@ -1,13 +1,15 @@
 """Hugging Face transformers: constrain ``generate``, or let a model choose a value.
 
 ``Chooser`` does the whole job; ``ConstraintLogitsProcessor`` and ``ConstraintStoppingCriteria`` are what it is made of,
-for ``generate`` calls of your own. Install with ``pip install trieauto[hf]``.
+for ``generate`` calls of your own. ``DeviceLogitsProcessor`` masks without waiting for the device. Install with
+``pip install trieauto[hf]``.
 """
 
 from __future__ import annotations
 
 from ._hf_choice import Choice
 from ._hf_chooser import Chooser
+from ._hf_device import DeviceLogitsProcessor
 from ._hf_processor import ConstraintLogitsProcessor, ConstraintWarning
 from ._hf_prompts import Prompt
 from ._hf_stopping import ConstraintStoppingCriteria
@@ -18,5 +20,6 @@ __all__ = [
     "ConstraintLogitsProcessor",
     "ConstraintStoppingCriteria",
     "ConstraintWarning",
+    "DeviceLogitsProcessor",
     "Prompt",
 ]
