@@ -12,6 +12,7 @@ from trieauto.errors import BudgetError, TrieautoError
 
 from ._hf_messages import shown
 from ._hf_rows import is_determined
+from ._hf_scores import Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +24,18 @@ class Choice:
         log_probability: natural logarithm of the probability that the model itself gives to ``token_ids`` after the
             prompt: the sum of its unmasked log-softmax. Text that only one value has, and the stop token, are not
             counted. NaN if the model's scores are, or if the prompt was refused.
-        token_ids: the ids that the model had to choose. They spell the value, or the part of it that tells it from
-            all other values; without the stop token.
+        token_ids: the ids that the model had to choose, and with ``fast_forward`` those of the forced text between
+            them. They spell the value, or the part of it that tells it from all other values; without the stop token.
         num_forward_passes: how often the model ran until this value was determined; with beams, until the search was
-            over. The prompts of a batch share passes. A prefill counts as one, an encoder and an assistant not at all.
+            over. The prompts of a batch share passes. A prefill counts as one; an encoder, an assistant and what
+            ``scores`` cost not at all.
         ended: "complete": a budget, if there was one, forbade nothing on the way to this value. "completed under the
             budget": it forbade at least one token on the way that was legal otherwise, or left no room for a longer
             value; without it the model might have chosen another. "refused": no value fits the budget; the model was
             not run.
         error: the tokens needed and the tokens given, if the prompt was refused.
+        scores: with ``Chooser(scores=k)``, the k values that the model finds most likely, the most likely first; None
+            without it, or if the prompt was refused. ``value`` is what decoding chose, which need not be the first.
     """
 
     value: str | bytes | None
@@ -40,6 +44,7 @@ class Choice:
     num_forward_passes: int
     ended: Literal["complete", "completed under the budget", "refused"] = "complete"
     error: BudgetError | None = None
+    scores: tuple[Score, ...] | None = None
 
 
 def refused(error: BudgetError) -> Choice:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import contextmanager, nullcontext
-from threading import get_ident
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, cast
 
 import torch
@@ -21,10 +22,13 @@ from trieauto.errors import BudgetError, TrieautoError, UnsupportedError, Vocabu
 
 from ._hf_budgets import context_length, has_one_for_each, matcher_within_context, named, of_prompt
 from ._hf_choice import Answer, Choice, read_answer, refused
+from ._hf_fast_forward import FastForward, check_fast_forward
 from ._hf_messages import shown
 from ._hf_options import NEUTRAL, checked, drafts
+from ._hf_passes import appending_at_each_pass, eval_mode, log_probabilities
 from ._hf_processor import ConstraintLogitsProcessor
 from ._hf_prompts import Prompt, encode, pad
+from ._hf_scores import NODES_PER_PASS, Score, ValueScorer, checked_count, checked_tolerance
 from ._hf_stopping import ConstraintStoppingCriteria
 
 
@@ -54,6 +58,13 @@ class Chooser:
         tokenization: "any" spelling of a value in tokens, or the "canonical" one alone, which the tokenizer itself
             writes for the value standing alone (see ``trieauto.compile``; for the text that a prompt ends with, pass a
             ``Constraint`` with its ``left_context``).
+        scores: how many of the most likely values each ``Choice`` lists in ``scores``, with their probabilities (as
+            ``most_likely`` finds them, at its cost, one prompt after the other); None for none. They are of the whole
+            set, whatever the budget, and of the model's own distribution, whatever the arguments of ``generate``.
+        scores_tolerance: what ``most_likely`` takes as ``tolerance``.
+        fast_forward: spend no forward pass on text that all values share which are still possible (see
+            ``generate_constrained``). Another spelling of that text can change what the model chooses next. For
+            decoders, one prompt at a time (``batch_size=1``).
         generate_arguments: passed to ``generate``: ``do_sample=True, temperature=0.7``, ``num_beams=4``,
             ``logits_processor=[…]`` (applied before the constraint), ``assistant_model=…`` and so on.
 
@@ -75,6 +86,9 @@ class Chooser:
         *,
         max_new_tokens: int | None = None,
         tokenization: Tokenization = "any",
+        scores: int | None = None,
+        scores_tolerance: float = 0.0,
+        fast_forward: bool = False,
         **generate_arguments: Any,
     ) -> None:
         if not (isinstance(model, PreTrainedModel) and model.can_generate()):
@@ -83,7 +97,12 @@ class Chooser:
             raise TrieautoError(f"expected the model's tokenizer, of transformers, not {shown(tokenizer)}")
         with named("max_new_tokens"):
             self._max_new_tokens = _checked(max_new_tokens)
+        self._num_scores = None if scores is None else checked_count("scores", scores)
+        self._scores_tolerance = checked_tolerance("scores_tolerance", scores_tolerance)
         self._arguments = checked(generate_arguments)
+        self._is_fast_forward = fast_forward
+        if fast_forward:
+            check_fast_forward(model, self._arguments)
         self._processors = list(self._arguments.pop("logits_processor", None) or [])
         self._model = model
         self._tokenizer = tokenizer
@@ -100,6 +119,8 @@ class Chooser:
         self._context_length = context_length(model.config)
         with named("max_new_tokens"):
             self.constraint.matcher(self._max_new_tokens)
+        if self._num_scores is not None:
+            self._scorer.check_size(self._scores_tolerance)
 
     def __repr__(self) -> str:
         return f"<Chooser: {type(self._model).__name__} with {self.constraint!r}>"
@@ -164,6 +185,8 @@ class Chooser:
             raise TrieautoError(f"batch_size must be an integer, not {shown(batch_size)}")
         if batch_size < 1:
             raise UnsupportedError(f"batch_size must be at least 1, but is {batch_size}")
+        if batch_size > 1 and self._is_fast_forward:
+            raise UnsupportedError(f"fast_forward runs one prompt at a time: it needs batch_size=1, not {batch_size}")
         if batch_size > 1 and drafts(self._arguments):
             raise UnsupportedError(
                 f"drafted tokens (assistant model, prompt lookup) need batch_size=1, not {batch_size}"
@@ -177,6 +200,73 @@ class Chooser:
             with named("max_new_tokens"):
                 budgets = itertools.repeat(_checked(cast(int | None, max_new_tokens)))
         return self._map(remaining, budgets, total, size, progress)
+
+    def probabilities(self, prompt: Prompt, batch_size: int = NODES_PER_PASS) -> dict[str | bytes, float]:
+        """The probability of each value, given that the answer is one of the set: classification.
+
+        Exact, up to rounding; what is counted as a value's probability is said in ``Score``. Duplicates count once,
+        and values that the vocabulary cannot spell are left out.
+
+        Args:
+            prompt: the prompt.
+            batch_size: how many prefixes of values the model reads in one pass. It takes their logits: float32,
+                batch_size × vocabulary.
+
+        Returns:
+            In the order in which the values were given. They sum to 1.
+
+        Raises:
+            UnsupportedError: more than 5,000 values, one that is no UTF-8, or a prompt as when called with it, or that
+                leaves too little of the model's context for the longest value.
+            UnreachableValueError: values that the tokenizer changes.
+            TrieautoError: a ``batch_size`` that is none, or scores of the model that are not numbers.
+
+        The prompt is read once, and each inner node of the trie of the values' tokens (in a decoder with an ordinary
+        cache; other models read the prompt and the value anew for each value).
+        """
+        size = checked_count("batch_size", batch_size)
+        return self._scorer.probabilities(encode(self._tokenizer, prompt), size)
+
+    def most_likely(
+        self, prompt: Prompt, count: int = 5, *, tolerance: float = 0.0, batch_size: int | None = None
+    ) -> tuple[Score, ...]:
+        """The ``count`` most likely values (all, if there are fewer), the most likely first.
+
+        With a tolerance of 0 their probabilities are exact, and every value is scored, as in ``probabilities``. With
+        another, a set may have any size: the likeliest prefixes are followed until it is certain that these are the
+        most likely values, and that no probability is off by more than the tolerance; ``Score.error_bound`` says by
+        how much. A tolerance of 1 asks for nothing but the right values in the right order.
+
+        Args:
+            prompt: the prompt.
+            count: how many values.
+            tolerance: how much a probability may be off, 0 to 1.
+            batch_size: as for ``probabilities``; by default 256, and 32 with a tolerance.
+
+        Raises:
+            UnsupportedError, UnreachableValueError, TrieautoError: as for ``probabilities``.
+        """
+        number = checked_count("count", count)
+        size = None if batch_size is None else checked_count("batch_size", batch_size)
+        bound = checked_tolerance("tolerance", tolerance)
+        return self._scorer.best(encode(self._tokenizer, prompt), number, bound, size)
+
+    def beams(self, prompt: Prompt, num_beams: int = 5) -> tuple[Score, ...]:
+        """The values that beam search finds, the most likely first: ``num_beams`` at most, and never one twice.
+
+        (With ``num_beams`` as an argument of ``generate``, several beams may hold spellings of one value.) For a set of
+        any size, and a fixed cost: as many passes as the longest value has tokens, of ``num_beams`` prefixes each. They
+        need not be the most likely values of all, as those of ``most_likely`` are.
+
+        Raises:
+            UnsupportedError, UnreachableValueError, TrieautoError: as for ``probabilities``, but for the size.
+        """
+        return self._scorer.beams(encode(self._tokenizer, prompt), checked_count("num_beams", num_beams))
+
+    @cached_property
+    def _scorer(self) -> ValueScorer:
+        decoder_prompt = None if self._decoder_prompt is None else self._decoder_prompt[0].tolist()
+        return ValueScorer(self._model, self._tokenizer, self.constraint, self._stop_token_ids, decoder_prompt)
 
     def _map(
         self,
@@ -216,6 +306,11 @@ class Chooser:
         if running:
             generated = self._generate([encoded[i] for i in running], list(running.values()))
             choices.update(zip(running, generated, strict=True))
+        if self._num_scores is not None:
+            for i, choice in choices.items():
+                if choice.error is None:
+                    best = self._scorer.best(encoded[i], self._num_scores, self._scores_tolerance)
+                    choices[i] = replace(choice, scores=best)
         return [choices[i] for i in range(len(prompts))]
 
     def _matcher(self, budget: int | None, num_prompt_tokens: int) -> Matcher:
@@ -237,10 +332,13 @@ class Chooser:
         most_tokens = max(self._most_tokens if budget is None else min(self._most_tokens, budget) for budget in budgets)
         processor = ConstraintLogitsProcessor(self.constraint, prompt_length, budgets)
         criterion = ConstraintStoppingCriteria(processor)
+        loop = FastForward(processor, self._tokenizer)
+        if self._is_fast_forward:
+            arguments = {**arguments, "custom_generate": loop}
         generate: Any = model.generate
         passes_of_drafts: list[None] = []
-        counting = _appending_at_each_pass(model, passes_of_drafts) if drafts(arguments) else nullcontext()
-        with _eval_mode(model), counting:
+        counting = appending_at_each_pass(model, passes_of_drafts) if drafts(arguments) else nullcontext()
+        with eval_mode(model), counting:
             output = generate(
                 input_ids=ids,
                 attention_mask=mask,
@@ -251,17 +349,17 @@ class Chooser:
             )
         rows = output.sequences[:, prompt_length:].tolist()
         answers: list[Answer] = [read_answer(start, row) for start, row in zip(starts, rows, strict=True)]
-        scores = _log_probabilities(output, [answer.token_ids for answer in answers])
+        scores = log_probabilities(output, [answer.token_ids for answer in answers])
         # A greedy or sampled row is over when its value is determined, others of the batch may go on. The criterion is
         # asked once after every pass, except where tokens are drafted.
-        passes = len(passes_of_drafts) or criterion.num_calls
-        has_beams = getattr(output, "beam_indices", None) is not None
+        passes = len(passes_of_drafts) or loop.num_forward_passes or criterion.num_calls
+        is_shared = getattr(output, "beam_indices", None) is not None
         return [
             Choice(
                 answer.value,
                 score,
                 answer.token_ids,
-                passes if has_beams else min(answer.num_steps, passes),
+                passes if is_shared else min(answer.num_steps, passes),
                 answer.ended,
             )
             for answer, score in zip(answers, scores, strict=True)
@@ -340,49 +438,6 @@ def _decoder_prompt(model: PreTrainedModel) -> torch.Tensor:
         raise UnsupportedError(f"the model's decoder_start_token_id must be one id, not {shown(start)}")
     ids = [start] if config.forced_bos_token_id is None else [start, config.forced_bos_token_id]
     return torch.tensor([ids], dtype=torch.long, device=model.device)
-
-
-@contextmanager
-def _eval_mode(model: torch.nn.Module) -> Iterator[None]:
-    """No dropout inside; every module as it was afterwards."""
-    training = [module for module in model.modules() if module.training]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module in training:
-            module.training = True
-
-
-@contextmanager
-def _appending_at_each_pass(model: torch.nn.Module, passes: list[None]) -> Iterator[None]:
-    """For the passes that this thread makes. A hook makes a compiled model compile again, so only where it must be."""
-    thread = get_ident()
-
-    def count(*_: object) -> None:
-        if get_ident() == thread:
-            passes.append(None)
-
-    handle = model.register_forward_hook(count)
-    try:
-        yield
-    finally:
-        handle.remove()
-
-
-def _log_probabilities(output: Any, token_ids: Sequence[Sequence[int]]) -> list[float]:
-    """Sum of the unmasked log-softmax over each row's tokens, from the raw logits of every step."""
-    beam_indices = getattr(output, "beam_indices", None)
-    sums = torch.zeros(len(token_ids), dtype=torch.float64)
-    for step in range(max(len(row) for row in token_ids)):
-        rows = torch.tensor([i for i, row in enumerate(token_ids) if len(row) > step])
-        logits = output.logits[step]
-        # Each beam's token was scored in the row that its parent beam had at that step.
-        sources = rows.to(logits.device) if beam_indices is None else beam_indices[rows, step].to(logits.device)
-        chosen = torch.tensor([token_ids[i][step] for i in rows.tolist()], device=logits.device)
-        scores = logits[sources].float()
-        sums[rows] += (scores.gather(1, chosen[:, None]).squeeze(1) - scores.logsumexp(dim=1)).double().cpu()
-    return sums.tolist()
 
 
 def _is_one_chat(prompts: object) -> bool:

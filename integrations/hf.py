@@ -1,7 +1,8 @@
 """Hugging Face transformers: constrain ``generate``, or let a model choose a value.
 
 ``Chooser`` does the whole job; ``ConstraintLogitsProcessor`` and ``ConstraintStoppingCriteria`` are what it is made of,
-for ``generate`` calls of your own. ``DeviceLogitsProcessor`` masks without waiting for the device. Install with
+for ``generate`` calls of your own; ``DeviceLogitsProcessor`` masks without waiting for the device, and
+``generate_constrained`` writes an answer of any other language. Install with
 ``pip install trieauto[hf]``.
 """
 
@@ -9,9 +10,11 @@ from __future__ import annotations
 
 from ._hf_choice import Choice
 from ._hf_chooser import Chooser
+from ._hf_constrained import Generated, generate_constrained
 from ._hf_device import DeviceLogitsProcessor
 from ._hf_processor import ConstraintLogitsProcessor, ConstraintWarning
 from ._hf_prompts import Prompt
+from ._hf_scores import Score
 from ._hf_stopping import ConstraintStoppingCriteria
 
 __all__ = [
@@ -21,5 +24,8 @@ __all__ = [
     "ConstraintStoppingCriteria",
     "ConstraintWarning",
     "DeviceLogitsProcessor",
+    "Generated",
     "Prompt",
+    "Score",
+    "generate_constrained",
 ]

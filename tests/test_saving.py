@@ -100,10 +100,10 @@ def test_canonical_tokens(tmp_path: Path) -> None:
         vocabulary,
         unreachable="report",
         tokenization="canonical",
-        left_context="Tool: ",
+        left_context="Tool:\n",
     )
     loaded = _again(constraint, tmp_path / "x")
-    assert (loaded.tokenization, loaded.left_context) == ("canonical", "Tool: ")
+    assert (loaded.tokenization, loaded.left_context) == ("canonical", "Tool:\n")
     assert loaded.unreachable_values == [b"\xff"]
     matcher, expected = loaded.matcher(), constraint.matcher()
     while expected.value is None:
