@@ -9,7 +9,7 @@ from typing import TypeAlias, cast
 
 import torch
 
-from trieauto import Automaton, Constraint, TokenAutomaton, Vocabulary
+from trieauto import Automaton, Constraint, ListAutomaton, TokenAutomaton, Vocabulary
 from trieauto.errors import TrieautoError, VocabularyError
 
 from ._hf_messages import shown
@@ -40,7 +40,8 @@ def checked_constraints(constraint: Constraint | Sequence[Constraint]) -> list[C
         raise TrieautoError("no constraint was given: pass one, or one for each prompt")
     for other in constraints:
         if not isinstance(other, Constraint):
-            hint = ": compile it with trieauto.compile" if isinstance(other, (Automaton, TokenAutomaton)) else ""
+            is_language = isinstance(other, (Automaton, ListAutomaton, TokenAutomaton))
+            hint = ": compile it with trieauto.compile" if is_language else ""
             raise TrieautoError(f"expected a Constraint, or one for each prompt, not {type(other).__name__}{hint}")
         if other.vocabulary.fingerprint != constraints[0].vocabulary.fingerprint:
             raise VocabularyError("the constraints of one batch must be compiled for the same vocabulary")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from trieauto import Matcher
 from trieauto.errors import BudgetError, TrieautoError
@@ -20,7 +20,8 @@ class Choice:
     """What a model chose.
 
     Attributes:
-        value: the chosen value, as it was given; None if the prompt was refused.
+        value: the chosen value, as it was given; the tuple of the chosen values, for lists of them; None if the prompt
+            was refused.
         log_probability: natural logarithm of the probability that the model itself gives to ``token_ids`` after the
             prompt: the sum of its unmasked log-softmax. Text that only one value has, and the stop token, are not
             counted. NaN if the model's scores are, or if the prompt was refused.
@@ -38,7 +39,7 @@ class Choice:
             without it, or if the prompt was refused. ``value`` is what decoding chose, which need not be the first.
     """
 
-    value: str | bytes | None
+    value: str | bytes | tuple[Any, ...] | None
     log_probability: float
     token_ids: tuple[int, ...]
     num_forward_passes: int
@@ -59,13 +60,13 @@ class Answer:
     """A value, and how it came about.
 
     Attributes:
-        value: the value.
+        value: the value, or the tuple of values.
         token_ids: the ids that determined it, without a stop token.
         num_steps: how many ids these are, a stop token counted.
         ended: as in ``Choice``.
     """
 
-    value: str | bytes
+    value: str | bytes | tuple[Any, ...]
     token_ids: tuple[int, ...]
     num_steps: int
     ended: Literal["complete", "completed under the budget"]

@@ -15,10 +15,11 @@ from tqdm.auto import tqdm
 from transformers import LogitsProcessorList, PreTrainedModel, PreTrainedTokenizerBase, StoppingCriteriaList
 
 import trieauto
-from trieauto import Automaton, Constraint, Matcher, TokenAutomaton, Vocabulary
+from trieauto import Automaton, Constraint, ListAutomaton, Matcher, TokenAutomaton, Vocabulary
 from trieauto.budgets import checked_budget
 from trieauto.constraint import Tokenization
 from trieauto.errors import BudgetError, TrieautoError, UnsupportedError, VocabularyError
+from trieauto.value_lists.constraint import ListConstraint
 
 from ._hf_budgets import context_length, has_one_for_each, matcher_within_context, named, of_prompt
 from ._hf_choice import Answer, Choice, read_answer, refused
@@ -30,6 +31,8 @@ from ._hf_processor import ConstraintLogitsProcessor
 from ._hf_prompts import Prompt, encode, pad
 from ._hf_scores import NODES_PER_PASS, Score, ValueScorer, checked_count, checked_tolerance
 from ._hf_stopping import ConstraintStoppingCriteria
+
+_MOST_TOKENS = 2**31  # of what only a budget ends
 
 
 class Chooser:
@@ -49,7 +52,9 @@ class Chooser:
         model: a decoder or an encoder-decoder with ``generate``. It is in eval mode while it answers, and as before
             afterwards.
         tokenizer: the model's. It is not changed.
-        values: the set, an ``Automaton`` of values, or a ``Constraint`` compiled for this tokenizer.
+        values: the set, an ``Automaton`` of values, or a ``Constraint`` compiled for this tokenizer. Or lists of
+            values, ``trieauto.several(labels, minimum, maximum)``: multi-label classification. The value of a choice is
+            then the tuple of the labels, all different, in the model's order.
         max_new_tokens: the budget of each answer, in tokens; None for none. The whole text of a value counts, also what
             need not be generated because no other value is possible; a stop token counts where one is needed. Where
             the (text) model's configuration has ``max_position_embeddings``, a prompt's budget is what the prompt
@@ -82,7 +87,7 @@ class Chooser:
         self,
         model: PreTrainedModel,
         tokenizer: PreTrainedTokenizerBase,
-        values: Iterable[str | bytes] | Automaton | Constraint,
+        values: Iterable[str | bytes] | Automaton | ListAutomaton | Constraint,
         *,
         max_new_tokens: int | None = None,
         tokenization: Tokenization = "any",
@@ -114,7 +119,7 @@ class Chooser:
             for token_id in (model.generation_config.pad_token_id, tokenizer.pad_token_id, self._stop_token_ids[0])
             if token_id is not None
         )
-        self._most_tokens = _most_tokens(self.constraint)
+        self._most_tokens = _most_tokens(self.constraint, self._max_new_tokens)
         self._decoder_prompt = _decoder_prompt(model) if model.config.is_encoder_decoder else None
         self._context_length = context_length(model.config)
         with named("max_new_tokens"):
@@ -381,7 +386,7 @@ def _each_checked(max_new_tokens: Iterable[int | None]) -> Iterator[int | None]:
 def _constraint(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
-    values: Iterable[str | bytes] | Automaton | Constraint,
+    values: Iterable[str | bytes] | Automaton | ListAutomaton | Constraint,
     tokenization: Tokenization,
 ) -> Constraint:
     """The constraint for a model, whose own stop tokens end an answer too."""
@@ -406,7 +411,7 @@ def _constraint(
         return values
     stop_token_ids = {*model_stop_token_ids, tokenizer.eos_token_id} - {None}
     vocabulary = Vocabulary.from_tokenizer(tokenizer, size=num_logits, stop_token_ids=stop_token_ids or None)
-    automaton = values if isinstance(values, (Automaton, TokenAutomaton)) else trieauto.choices(values)
+    automaton = values if isinstance(values, (Automaton, ListAutomaton, TokenAutomaton)) else trieauto.choices(values)
     try:
         return trieauto.compile(automaton, vocabulary, tokenization=tokenization)
     except UnsupportedError as error:
@@ -421,11 +426,20 @@ def _model_stop_token_ids(model: PreTrainedModel) -> list[int]:
     return [] if stop is None else [stop] if isinstance(stop, int) else list(stop)
 
 
-def _most_tokens(constraint: Constraint) -> int:
+def _most_tokens(constraint: Constraint, max_new_tokens: int | None) -> int:
     """More tokens than any spelling of any value has: each token is at least a byte."""
+    if isinstance(constraint, ListConstraint):
+        most_bytes = constraint.most_bytes()
+        if most_bytes is None and max_new_tokens is None:
+            raise UnsupportedError(
+                "lists of any number of values have no end of their own: give a maximum, or max_new_tokens"
+            )
+        return _MOST_TOKENS if most_bytes is None else most_bytes + 2
     values = constraint.automaton.values
     if values is None:
-        raise UnsupportedError("a Chooser needs a set of values; for other languages use ConstraintLogitsProcessor")
+        raise UnsupportedError(
+            "a Chooser needs a set of values, or lists of them; for other languages use ConstraintLogitsProcessor"
+        )
     longest = max(len(value.encode() if isinstance(value, str) else value) for value in values.given)
     return longest + 2  # a space before the value, and the stop token
 

@@ -251,9 +251,10 @@ class ValueScorer:
 def _canonical(constraint: Constraint, tokenizer: PreTrainedTokenizerBase) -> TokenAutomaton:
     """The set in the tokens that the tokenizer itself writes, without the values that no tokens can spell."""
     automaton, vocabulary = constraint.automaton, constraint.vocabulary
-    if isinstance(automaton, TokenAutomaton):  # of a set: it is canonical already
+    if automaton.values is None:
+        raise UnsupportedError(f"probabilities are those of the values of a set, and {automaton!r} is none")
+    if isinstance(automaton, TokenAutomaton):  # it is canonical already
         return automaton
-    assert automaton.values is not None  # a Chooser has a set
     left_out = {as_bytes(value) for value in constraint.unreachable_values}
     values = [automaton.values.given[place] for place in np.unique(automaton.values.order).tolist()]
     if vocabulary.encoder is None:  # made of tokens alone

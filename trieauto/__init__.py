@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .regex_automaton import regex
     from .saving import load
     from .token_automata import TokenAutomaton, token_automaton
+    from .value_lists.automaton import ListAutomaton, several
     from .value_sets import choices
     from .vocabulary import Vocabulary
 
@@ -44,6 +45,7 @@ __all__ = [
     "BudgetError",
     "Constraint",
     "EmptyConstraintError",
+    "ListAutomaton",
     "Matcher",
     "SavedConstraintError",
     "TokenAutomaton",
@@ -65,12 +67,14 @@ __all__ = [
     "literal",
     "load",
     "regex",
+    "several",
     "token_automaton",
 ]
 
 _MODULES = {
     "Automaton": "automaton",
     "Constraint": "constraint",
+    "ListAutomaton": "value_lists.automaton",
     "Matcher": "matcher",
     "TokenAutomaton": "token_automata",
     "TokenBitmask": "bitmask",
@@ -85,6 +89,7 @@ _MODULES = {
     "literal": "algebra",
     "load": "saving",
     "regex": "regex_automaton",
+    "several": "value_lists.automaton",
     "token_automaton": "token_automata",
 }
 

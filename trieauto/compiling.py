@@ -14,6 +14,8 @@ from .errors import TrieautoError, UnsupportedError, shorten
 from .packing import check_threads
 from .spelling import find_unreachable_values, has_every_byte
 from .token_automata import TokenAutomaton, check_edge_tokens
+from .value_lists.automaton import ListAutomaton
+from .value_lists.constraint import compile_lists
 from .vocabulary import Vocabulary
 
 Mode = Literal["auto", "eager", "lazy"]
@@ -33,7 +35,7 @@ def walks_before_storing(automaton: Automaton) -> int:
 
 
 def compile(
-    automaton: Automaton | TokenAutomaton,
+    automaton: Automaton | TokenAutomaton | ListAutomaton,
     vocabulary: Vocabulary,
     *,
     mode: Mode = "auto",
@@ -48,7 +50,8 @@ def compile(
 
     Args:
         automaton: a language over bytes, as ``choices`` makes it, or over tokens (``token_automaton``), whose edges are
-            the masks: then there is nothing to choose by the options.
+            the masks: then there is nothing to choose by the options. Or lists of values (``several``), whose masks
+            are always found when they are needed.
         mode: "eager" finds the legal tokens of every state now; "lazy" finds those of a state when they are needed,
             which costs well under a microsecond, and keeps the ones that cost more; "auto" begins lazy and stores all
             masks of a small automaton once so many were needed that this pays.
@@ -74,8 +77,9 @@ def compile(
 
     Raises:
         UnreachableValueError, EmptyConstraintError: some or all of the values cannot be spelled.
-        UnsupportedError: a combination of options, eager masks of more than 268 million entries, or a language or
-            vocabulary that canonical tokenization is not for.
+        UnsupportedError: a combination of options, eager masks of more than 268 million entries, a language or
+            vocabulary that canonical tokenization is not for, or lists of values of which the vocabulary lacks single
+            bytes.
         TrieautoError: an automaton over tokens that the vocabulary does not have.
     """
     begin = time.perf_counter()
@@ -85,6 +89,8 @@ def compile(
     if isinstance(automaton, TokenAutomaton):
         check_edge_tokens(automaton, len(vocabulary.tables.offsets) - 1, vocabulary.stop_token_ids)
         return Constraint(automaton, vocabulary, compile_seconds=time.perf_counter() - begin)
+    if isinstance(automaton, ListAutomaton):
+        return compile_lists(automaton, vocabulary, mode, prefix_space)
     if tokenization == "canonical":
         canonical = canonical_tokens(automaton, vocabulary, left_context, error=unreachable == "error", threads=threads)
         return Constraint(
@@ -128,7 +134,7 @@ def compile(
 def _check_options(
     automaton: object, vocabulary: object, mode: str, unreachable: str, prefix_space: str | None, method: str
 ) -> None:
-    if not isinstance(automaton, (Automaton, TokenAutomaton)):
+    if not isinstance(automaton, (Automaton, TokenAutomaton, ListAutomaton)):
         raise TrieautoError(
             f"compile takes an automaton, as trieauto.choices(values) makes it, not {shorten(automaton)}"
         )
@@ -154,12 +160,12 @@ def _check_options(
         ):
             if value not in usual:
                 raise UnsupportedError(f"{name}={value!r} is for languages over bytes, not for {automaton!r}")
-    elif method == "aho_corasick" and not automaton.is_trie:
+    elif method == "aho_corasick" and (isinstance(automaton, ListAutomaton) or not automaton.is_trie):
         raise UnsupportedError("the Aho-Corasick pass is for sets")
 
 
 def _check_tokenization(
-    automaton: Automaton | TokenAutomaton,
+    automaton: Automaton | TokenAutomaton | ListAutomaton,
     tokenization: str,
     left_context: object,
     mode: str,
@@ -175,8 +181,8 @@ def _check_tokenization(
         if left_context is not None:
             raise UnsupportedError("left_context is for tokenization='canonical': any other spelling ignores it")
         return
-    if isinstance(automaton, TokenAutomaton):
-        raise UnsupportedError(f"tokenization='canonical' is for languages over bytes, not for {automaton!r}")
+    if isinstance(automaton, (TokenAutomaton, ListAutomaton)):
+        raise UnsupportedError(f"tokenization='canonical' is for sets and finite languages, not for {automaton!r}")
     for name, value, usual in (
         ("mode", mode, ("auto", "eager")),
         ("prefix_space", prefix_space, (None,)),

@@ -145,6 +145,10 @@ class Constraint(Frozen):
         elif alive is not None:
             descriptor.set_distances(words, alive, 0, True)
 
+    def new_descriptor(self) -> npt.NDArray[np.int64]:
+        """A copy of what kernels know of it (see ``kernels.descriptor``)."""
+        return self._descriptor.copy()
+
     def __reduce__(self) -> tuple[object, ...]:
         is_over_tokens = isinstance(self.automaton, TokenAutomaton)
         make = partial(
@@ -463,6 +467,7 @@ class Constraint(Frozen):
 
         Raises:
             SavedConstraintError: the file cannot be written.
+            UnsupportedError: lists of values.
         """
         from .saving import save
 

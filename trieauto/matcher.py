@@ -50,13 +50,17 @@ class Matcher:
     def __init__(self, constraint: Constraint, max_tokens: int | None = None) -> None:
         if not isinstance(constraint, Constraint):
             raise TrieautoError(f"a matcher is made by constraint.matcher(), not from {shorten(constraint)}")
+        self._begin(constraint, constraint.descriptor_address, constraint.automaton.start)
+        if max_tokens is not None:
+            self.set_budget(max_tokens)
+
+    def _begin(self, constraint: Constraint, descriptor: int, state: int) -> None:
+        """Before the first token, without a budget. ``descriptor``: its address."""
         self._constraint = constraint
         self._record = _new_record()
         self._history: _History = None
         self._length = 0
-        set_record(self._record, constraint.descriptor_address, constraint.automaton.start, NO_BUDGET)
-        if max_tokens is not None:
-            self.set_budget(max_tokens)
+        set_record(self._record, descriptor, state, NO_BUDGET)
 
     def __del__(self) -> None:
         record = getattr(self, "_record", None)
@@ -89,7 +93,7 @@ class Matcher:
             while (state := fill_row(self._record, index, target.address)) != DONE:
                 if state == DOES_NOT_FIT:
                     raise _does_not_fit(target, index, self._constraint)
-                self._constraint.make_ready(state, get_remaining(self._record))
+                self._make_ready(state)
         except OverflowError:
             raise _does_not_fit(target, index, self._constraint) from None
 
@@ -99,7 +103,11 @@ class Matcher:
             state, tokens = allowed_tokens(self._record, self._constraint.scratch_row)
             if state == DONE:
                 return tokens  # type: ignore[no-any-return]
-            self._constraint.make_ready(state, get_remaining(self._record))
+            self._make_ready(state)
+
+    def _make_ready(self, state: int) -> None:
+        """Have the mask made that a kernel asks for."""
+        self._constraint.make_ready(state, get_remaining(self._record))
 
     # Tokens
 
@@ -141,14 +149,16 @@ class Matcher:
         return self._follow(token_ids)[2]
 
     def _follow(self, token_ids: Iterable[int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]:
+        tokens = np.array(self._checked_ids(token_ids), np.int64)
+        states = np.empty(len(tokens) + 1, np.int64)
+        return tokens, states, int(follow(self._record, tokens, states))
+
+    def _checked_ids(self, token_ids: Iterable[int]) -> list[int]:
         try:
             iterator = iter(token_ids)
         except TypeError:
             raise TokenNotAllowedError(f"token ids must be given as a list, not as {shorten(token_ids)}") from None
-        ids = [self._check_id(token_id) for token_id in iterator]
-        tokens = np.array(ids, np.int64)
-        states = np.empty(len(tokens) + 1, np.int64)
-        return tokens, states, int(follow(self._record, tokens, states))
+        return [self._check_id(token_id) for token_id in iterator]
 
     def _check_id(self, token_id: int) -> int:
         try:
@@ -173,9 +183,7 @@ class Matcher:
         Raises:
             TrieautoError: a negative number, or more than were accepted.
         """
-        num_tokens = _integer(num_tokens, "the number of tokens to roll back")
-        if not 0 <= num_tokens <= self._length:
-            raise TrieautoError(f"cannot roll back {num_tokens} tokens: {self._length} have been accepted")
+        num_tokens = self._checked_rollback(num_tokens)
         if num_tokens == 0:
             return
         history, state = self._history, 0
@@ -184,6 +192,12 @@ class Matcher:
         self._history = history
         self._length -= num_tokens
         move_to(self._record, state, get_remaining(self._record) + num_tokens)
+
+    def _checked_rollback(self, num_tokens: int) -> int:
+        num_tokens = _integer(num_tokens, "the number of tokens to roll back")
+        if not 0 <= num_tokens <= self._length:
+            raise TrieautoError(f"cannot roll back {num_tokens} tokens: {self._length} have been accepted")
+        return num_tokens
 
     def reset(self) -> None:
         """Go back to before the first token. The budget has the tokens again that were accepted."""
@@ -266,7 +280,11 @@ class Matcher:
     def is_complete(self) -> bool:
         """Whether the answer is whole and nothing could follow, the budget considered: it may be ended without spending
         a stop token."""
-        return bool(is_accepting(self._record)) and not has_continuation(self._record)
+        return bool(is_accepting(self._record)) and not self._has_continuation()
+
+    def _has_continuation(self) -> bool:
+        """Whether any token but a stop token is legal now."""
+        return bool(has_continuation(self._record))
 
     def is_terminated(self) -> bool:
         """Whether a stop token was accepted. From then on only stop tokens are legal, and change nothing.
@@ -276,10 +294,13 @@ class Matcher:
         return bool(get_state(self._record) == TERMINATED)
 
     @property
-    def value(self) -> str | bytes | None:
+    def value(self) -> str | bytes | tuple[Any, ...] | None:
         """The set's value, as it was given, once no other is possible (even if not all of it is written yet), or once
         it is settled by a stop token or by a budget that leaves nothing more to write; ``None`` before that, and for
-        anything but a set. (Before its end a budget does not count: several values may be possible but for it.)"""
+        anything but a set. For lists of values (``several``) the tuple of them.
+
+        (Before its end a budget does not count: several values may be possible but for it.)
+        """
         values = self._constraint.automaton.values
         if values is None:
             return None
@@ -302,8 +323,10 @@ class Matcher:
         limit = _integer(limit, "limit")
         if not 0 <= limit < 2**63:
             raise TrieautoError(f"limit must not be negative, nor larger than any memory, but is {limit}")
-        state = get_state(self._record)
-        if state == TERMINATED or not isinstance(self._constraint.automaton, Automaton) or self.is_complete:
+        return b"" if get_state(self._record) == TERMINATED or self.is_complete else self._forced_bytes(limit)
+
+    def _forced_bytes(self, limit: int) -> bytes:
+        if not isinstance(self._constraint.automaton, Automaton):
             return b""
         find = forced_bytes if self._constraint.has_every_byte else forced_bytes_in_tokens
         return bytes(find(self._record, limit))
@@ -342,8 +365,7 @@ def fill_next_token_bitmasks(
             raise _does_not_fit(
                 target, position if indices is None else int(rows[position]), matchers[position].constraint
             )
-        constraint = matchers[position].constraint
-        constraint.make_ready(get_state(records[position]), get_remaining(records[position]))
+        matchers[position]._make_ready(get_state(records[position]))
 
 
 _ALL_ROWS = np.empty(0, np.int64)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from .constraint import Constraint
-from .errors import SavedConstraintError, TrieautoError, shorten
+from .errors import SavedConstraintError, TrieautoError, UnsupportedError, shorten
 from .kernels.checking import checksum
 from .kernels.jit import warm_up
 from .saved_parts import Arrays, put_together, taken_apart
@@ -37,6 +37,8 @@ _DTYPES = {"uint8": np.uint8, "int32": np.int32, "int64": np.int64}
 
 def save(constraint: Constraint, path: str | os.PathLike[str]) -> None:
     """See ``Constraint.save``."""
+    if type(constraint) is not Constraint:
+        raise UnsupportedError(f"{constraint!r} cannot be saved: save the constraint of its values, or pickle it")
     arrays, facts = taken_apart(constraint)
     described: dict[str, list[object]] = {}
     contents = []

@@ -130,7 +130,7 @@ def run(arguments: argparse.Namespace) -> int:
                 free = _ask_freely(model, tokenizer, messages)
             print()
             value = answer.choice.value
-            assert value is not None  # as only a budget could make it
+            assert isinstance(value, (str, bytes))  # only a budget could leave none
             _show(prompt, answer, free, free in members, chosen_set.describe(value))
     print()
     for note in _NOTES:

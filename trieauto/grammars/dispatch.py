@@ -9,6 +9,7 @@ from ..automaton import Automaton
 from ..errors import TrieautoError, shorten
 from ..json_schemas import json_schema
 from ..regex_automaton import regex
+from ..value_lists.automaton import ListAutomaton
 from ..value_sets import choices
 from .notations import NOTATIONS
 from .regex_unions import NoUnion, literals_of_regex
@@ -17,7 +18,7 @@ from .unions import values_of_grammar
 Kind = Literal["regex", "ebnf", "gbnf", "lark", "json_schema"]
 
 
-def from_grammar(text: str, kind: Kind = "regex") -> Automaton:
+def from_grammar(text: str, kind: Kind = "regex") -> Automaton | ListAutomaton:
     """The automaton of a grammar's language, by the cheapest way that is exact (section 4.3 of the trie paper).
 
     A finite union of strings becomes a trie, as ``choices`` makes it, so that a matcher knows the ``value``: a regular
@@ -66,8 +67,10 @@ def _from_regex(pattern: str) -> Automaton:
     return _as_trie(choices(literals), "regex")
 
 
-def _from_json_schema(text: str) -> Automaton:
+def _from_json_schema(text: str) -> Automaton | ListAutomaton:
     automaton = json_schema(text)
+    if isinstance(automaton, ListAutomaton):
+        return replace(automaton, engine="trie, and the values given (the JSON schema is an array of different values)")
     if automaton.values is None:
         return replace(automaton, engine="automaton (the JSON schema is more than an enum)")
     return _as_trie(automaton, "JSON schema")

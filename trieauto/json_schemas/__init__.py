@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from ..automaton import Automaton
 from ..errors import EmptyConstraintError, TrieautoError, UnsupportedError, shorten
+from ..value_lists.automaton import ListAutomaton
 from .building import Builder, Options
 from .checking import check_by_metaschema, check_keywords, dialect_of, parsed, unsupported
 from .enums import is_set, pointer_of_values, values_automaton, values_of
@@ -31,7 +32,7 @@ def json_schema(
     formats: Literal["exact", "annotation"] = "exact",
     check: bool = False,
     sets: Sets | None = None,
-) -> Automaton:
+) -> Automaton | ListAutomaton:
     """The automaton of the JSON texts that are valid for a schema (drafts 2020-12, 2019-09, 7 and 6).
 
     Whatever it lets through is valid. Of the texts of one value it lets through those that the options name, by default
@@ -76,7 +77,8 @@ def json_schema(
             it the keyword is refused.
 
     Returns:
-        A deterministic automaton; for nothing but a set, its trie.
+        A deterministic automaton; for nothing but a set, its trie; for a whole schema that is an array of an enum with
+        ``uniqueItems``, a ``ListAutomaton``, whose matchers mask the values that were given already.
 
     Raises:
         UnsupportedError: what would change the language and is not supported; it names it and the JSON pointer.
@@ -84,7 +86,8 @@ def json_schema(
             ``dependentSchemas``, ``unevaluatedItems``, ``$dynamicRef`` and their like; ``items`` as a list,
             which drafts 6 and 7 have (say ``prefixItems`` in 2020-12); ``minProperties`` and
             ``maxProperties`` where properties would have to be counted; ``format`` beside ``enum``;
-            ``oneOf`` whose alternatives cannot be shown to be disjoint; ``uniqueItems`` for more than one;
+            ``oneOf`` whose alternatives cannot be shown to be disjoint; ``uniqueItems`` for more than one
+            (but for a whole schema whose ``items`` are an enum);
             ``multipleOf`` for numbers; keywords and formats that are not known (``nullable``); recursion
             without ``max_depth``: without a bound it is no regular language. Also what takes too much:
             ``max_depth`` or ``whitespace`` over 1,000, ``max_digits`` over 10,000, more than 12 levels of

@@ -30,7 +30,10 @@ def array_part(builder: Builder, schema: Mapping[str, Any], place: Place) -> Par
     if items is False:
         most = len(prefix) if most is None else min(most, len(prefix))
     if schema.get("uniqueItems") and (most is None or most > 1):
-        raise unsupported(pointer(place.at, "uniqueItems"), "arrays of more than one item, all of them different")
+        raise unsupported(
+            pointer(place.at, "uniqueItems"),
+            "arrays of more than one item, all of them different, but for a whole schema whose items are an enum",
+        )
     nfa = builder.nfa
     if most is not None and least > most:
         return nfa.never(f"minItems is more than there may be at {place.at}")

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 from ..automaton import Automaton
 from ..errors import EmptyConstraintError, UnsupportedError
 from ..nfa import Nfa, Part
+from ..value_lists.automaton import ListAutomaton
 from . import disjoint
 from .arrays import array_part
 from .checking import KINDS, LEGACY, NEWEST, check_keywords, located, malformed, pointer, unsupported
@@ -22,6 +23,7 @@ from .numbers import integer_part, number_part
 from .objects import object_part
 from .references import References
 from .strings import keep_matching, string_part
+from .unique import unique_array
 
 _MOST_LEVELS = 12  # of arrays and objects in a value of any kind, each of which doubles its states: 350,000 by then
 MAX_SCHEMAS = 200_000  # looked at, each reference anew
@@ -80,9 +82,15 @@ class Builder:
         self._remembered: dict[object, Automaton | None] = {}
         self._count = 0
 
-    def automaton(self) -> Automaton:
+    def automaton(self) -> Automaton | ListAutomaton:
         """The automaton of the whole schema."""
-        return self._finished(self.root, Place("#"))
+        place = Place("#")
+        if isinstance(self.root, Mapping) and self.root.get("uniqueItems"):
+            self._checked(self.root, place)
+            lists = unique_array(self, self.root, place)
+            if lists is not None:
+                return lists
+        return self._finished(self.root, place)
 
     def separate(self, schema: Any, place: Place) -> Automaton | None:
         """The automaton of a part alone, to be copied; None if it has no value."""
@@ -277,6 +285,10 @@ class Builder:
     def _target(self, reference: str, place: Place) -> tuple[Any, Place]:
         contents, resolver = self._references.find(reference, place.resolver, place.at)
         return contents, Place(reference if reference.startswith("#") else reference + "#", resolver)
+
+    def flat(self, schema: Any, place: Place) -> tuple[Mapping[str, Any] | bool, Any]:
+        """A schema with what ``$ref`` and ``allOf`` stand for put in, and the resolver of references there."""
+        return self._flat(schema, place, set())
 
     def _flat(
         self, schema: Any, place: Place, targets: set[int], way: frozenset[int] = frozenset()

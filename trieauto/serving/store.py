@@ -24,6 +24,7 @@ from ..json_schemas.checking import parsed
 from ..json_schemas.named_sets import find_set_names, may_name_sets
 from ..json_schemas.strings import flags_of
 from ..regex_automaton import regex
+from ..value_lists.automaton import ListAutomaton
 from ..value_sets import choices
 from ..vocabulary import Vocabulary
 from .named_sets import PREFIX, NamedSet, NamedSets
@@ -216,7 +217,7 @@ def _values(text: str) -> list[str]:
     return values
 
 
-def _automaton(kind: GrammarKind, text: str, found: dict[str, NamedSet]) -> Automaton:
+def _automaton(kind: GrammarKind, text: str, found: dict[str, NamedSet]) -> Automaton | ListAutomaton:
     if kind == "json_schema":
         schema = with_object_types(parsed(text))
         return json_schema(schema, sets={name: named.values for name, named in found.items()})
