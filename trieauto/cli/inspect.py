@@ -21,8 +21,9 @@ from ..value_files import read_values
 from .arguments import filled, token_budget
 from .errors import CommandError
 from .mask_sizes import DepthRow, grouped, mask_sizes_by_depth
+from .page import PageNames, check_page_path, write_page
 from .terminal import bold, counted, dim, duration, size, status
-from .tokenizers import load_vocabulary
+from .tokenizers import NamedTokenizer, load_named
 
 _SHOWN_VALUES = 20
 _MAX_RUNS = 5  # of compiling, to measure it
@@ -46,6 +47,14 @@ class BudgetReport:
 
 
 @dataclass(frozen=True)
+class PageReport:
+    """The page that was written, and its size in bytes."""
+
+    path: str
+    num_bytes: int
+
+
+@dataclass(frozen=True)
 class Report:
     """What ``inspect`` found; the fields of its JSON. Lengths in bytes, memory in bytes, times in seconds.
 
@@ -58,6 +67,7 @@ class Report:
         min_tokens: the fewest tokens of any answer, a stop token not counted: no budget can be less.
         enough_tokens: the least budget that leaves no value out.
         budget: of ``--max-tokens``, if that was given.
+        page: where ``--html`` wrote one, and its size in bytes.
         tokens_by_depth: tokens legal at the trie's nodes, by depth, stop tokens not counted; over all nodes.
         compile_seconds: from the list of values to the constraint that masks are taken from; the least of some runs.
         memory: of the compiled set, without the values themselves and without what budgets need, four bytes a node;
@@ -87,6 +97,7 @@ class Report:
     min_tokens: int
     enough_tokens: int
     budget: BudgetReport | None
+    page: PageReport | None
     tokens_by_depth: list[DepthRow]
     unreachable_values: list[str]
 
@@ -124,17 +135,27 @@ def add_parser(commands: Any) -> None:
         metavar="T",
         help="show what a budget of T tokens leaves at the start, or that no answer has so few",
     )
+    parser.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="write a page, for a browser, on which to step through the set token by token and to ask why a token is "
+        "allowed, or is not",
+    )
     parser.add_argument("--json", action="store_true", help="write JSON")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Show the report on a set."""
+    if arguments.html is not None:
+        check_page_path(arguments.html)
     values = read_values(arguments.values)
     warm_up()
     with status("loading the tokenizer"):
         begin = time.perf_counter()
-        vocabulary, names_stop = load_vocabulary(arguments.tokenizer)
+        tokenizer = load_named(arguments.tokenizer)
+        vocabulary, names_stop = tokenizer.vocabulary, tokenizer.names_stop
         vocabulary_seconds = time.perf_counter() - begin
     distinct = {value.encode() for value in values}
     try:
@@ -172,6 +193,7 @@ def run(arguments: argparse.Namespace) -> int:
         min_tokens=constraint.min_tokens,
         enough_tokens=enough_tokens,
         budget=None if arguments.max_tokens is None else _under_budget(constraint, arguments.max_tokens),
+        page=None if arguments.html is None else _write_page(arguments, values, tokenizer, constraint),
         tokens_by_depth=mask_sizes_by_depth(constraint),
         unreachable_values=[str(value) for value in constraint.unreachable_values],
     )
@@ -204,12 +226,23 @@ def _under_budget(constraint: trieauto.Constraint, max_tokens: int) -> BudgetRep
     return BudgetReport(max_tokens, num_tokens, constraint.num_values_within(max_tokens) or 0, None)
 
 
+def _write_page(
+    arguments: argparse.Namespace, values: Sequence[str], tokenizer: NamedTokenizer, constraint: trieauto.Constraint
+) -> PageReport:
+    names = PageNames(str(arguments.values), arguments.tokenizer, tokenizer.names_stop, arguments.max_tokens)
+    with status("asking the tokenizer how it writes the values"):
+        own_tokens = None if tokenizer.encode is None else tokenizer.encode(values)
+    with status("writing the page"):
+        return PageReport(str(arguments.html), write_page(arguments.html, constraint, names, own_tokens))
+
+
 def _for_json(report: Report) -> dict[str, Any]:
     table = [
         {"depth": row.first, "mean": row.mean, "max": row.maximum, "nodes": row.nodes} for row in report.tokens_by_depth
     ]
     budget = None if report.budget is None else vars(report.budget)
-    return {**vars(report), "budget": budget, "tokens_by_depth": table}
+    page = None if report.page is None else vars(report.page)
+    return {**vars(report), "budget": budget, "page": page, "tokens_by_depth": table}
 
 
 def _show(report: Report) -> None:
@@ -242,6 +275,10 @@ def _show(report: Report) -> None:
         print(f"  {label:18}  {figure:>11}  {dim(note)}".rstrip())
     _show_table(report)
     _show_unreachable(report.unreachable_values)
+    if report.page is not None:
+        print(
+            f"\n{bold(report.page.path)}, {size(report.page.num_bytes)}: open it in a browser to step through the set"
+        )
 
 
 def _budget_lines(report: Report) -> list[tuple[str, str, str]]:

@@ -11,7 +11,7 @@ from ..automaton import Automaton
 from ..constraint import Constraint
 from ..kernels.walk import all_tokens
 
-_SPAN = 2**16  # states at a time, so that the tokens themselves, which are not kept, take little memory
+SPAN = 2**16  # states at a time, so that the tokens themselves, which are not kept, take little memory
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def mask_sizes_by_depth(constraint: Constraint) -> list[DepthRow]:
     values = constraint.automaton.values
     if values is None:
         raise TypeError("only sets have a trie")
-    depths = _depths(values.subtree_ends)
+    depths = node_depths(values.subtree_ends)
     sizes = _mask_sizes(constraint, len(depths))
     nodes = np.bincount(depths)
     sums = np.bincount(depths, sizes)
@@ -59,7 +59,7 @@ def grouped(rows: list[DepthRow], single: int = 16) -> list[DepthRow]:
     return groups
 
 
-def _depths(subtree_ends: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+def node_depths(subtree_ends: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
     """The depth of every node of a trie in depth-first order: how many earlier nodes' subtrees have not ended."""
     num_nodes = len(subtree_ends)
     ended = np.cumsum(np.bincount(subtree_ends, minlength=num_nodes + 1)[:num_nodes])
@@ -72,8 +72,8 @@ def _mask_sizes(constraint: Constraint, num_nodes: int) -> npt.NDArray[np.int64]
     parts = [
         all_tokens(
             *automaton.arrays, constraint.dead_ends, *constraint.vocabulary.tables.trie,
-            begin, min(begin + _SPAN, num_nodes), np.iinfo(np.int64).max,
+            begin, min(begin + SPAN, num_nodes), np.iinfo(np.int64).max,
         )[0]
-        for begin in range(0, num_nodes, _SPAN)
+        for begin in range(0, num_nodes, SPAN)
     ]  # fmt: skip
     return np.concatenate(parts)

@@ -6,6 +6,9 @@ import base64
 import binascii
 import json
 import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,24 +25,47 @@ _MOST_IDS = 2**24
 _FILE_NAMES = ("tokenizer.json", "tekken.json", "tokenizer.model", "*.tiktoken")
 
 
+Encode = Callable[[Sequence[str]], list[list[int]]]
+
+
+@dataclass(frozen=True)
+class NamedTokenizer:
+    """A tokenizer that the user named.
+
+    Attributes:
+        vocabulary: its tokens.
+        names_stop: whether it names a stop token. If not, one is added behind its last id.
+        encode: the token ids that it writes texts in, each text by itself and without special tokens; None where the
+            file alone does not say, or what reads it is not installed.
+    """
+
+    vocabulary: Vocabulary
+    names_stop: bool
+    encode: Encode | None
+
+
 def load_vocabulary(name: str) -> tuple[Vocabulary, bool]:
-    """The vocabulary of a tokenizer.
+    """The vocabulary of a tokenizer, and whether that names a stop token: as ``load_named``."""
+    loaded = load_named(name)
+    return loaded.vocabulary, loaded.names_stop
+
+
+def load_named(name: str) -> NamedTokenizer:
+    """The tokenizer of a name.
 
     Args:
         name: a ``tokenizer.json``, a tiktoken or SentencePiece file, a ``tekken.json``, a GGUF model, a directory
             that holds one of them or whatever else transformers can load, or a name in the Hugging Face hub.
 
-    Returns:
-        The vocabulary, and whether the tokenizer names a stop token. If not, one is added behind its last id.
-
     Raises:
         CommandError, TrieautoError: no tokenizer that can be read, or one whose tokens have no bytes of their own.
     """
-    return vocabulary_of(_source(name))
+    source, encode = _source(name)
+    return NamedTokenizer(*vocabulary_of(source), encode)
 
 
 def vocabulary_of(source: TokenSource) -> tuple[Vocabulary, bool]:
-    """As ``load_vocabulary``, of tokens that have been read."""
+    """The vocabulary of tokens that have been read, and whether they name a stop token (else one is added)."""
     num_ids = len(source.tokens)
     names_stop = bool(source.stop_token_ids)
     vocabulary = Vocabulary.from_tokens(
@@ -51,7 +77,7 @@ def vocabulary_of(source: TokenSource) -> tuple[Vocabulary, bool]:
     return vocabulary, names_stop
 
 
-def _source(name: str) -> TokenSource:
+def _source(name: str) -> tuple[TokenSource, Encode | None]:
     path = Path(name)
     if path.is_file():
         return _source_of_file(path)
@@ -64,30 +90,39 @@ def _source(name: str) -> TokenSource:
             return _source_of_file(files[0])
     check_place(name, gguf=None)
     require_transformers(gguf=None)
-    return sources.token_source(load_tokenizer(name))
+    return _source_of_transformers(name)
 
 
-def _source_of_file(path: Path) -> TokenSource:
+def _source_of_transformers(name: str, gguf: str | None = None) -> tuple[TokenSource, Encode]:
+    tokenizer: Any = load_tokenizer(name, gguf)
+
+    def encode(texts: Sequence[str]) -> list[list[int]]:
+        return tokenizer(list(texts), add_special_tokens=False)["input_ids"]  # type: ignore[no-any-return]
+
+    return sources.token_source(tokenizer), encode
+
+
+def _source_of_file(path: Path) -> tuple[TokenSource, Encode | None]:
     with path.open("rb") as file:
         beginning = file.read(1024)
     if beginning.startswith(b"GGUF"):
         require_transformers(gguf=path.name)
-        return sources.token_source(load_tokenizer(str(path.parent), path.name))
+        return _source_of_transformers(str(path.parent), path.name)
     if beginning.lstrip().startswith(b"{"):
         return _source_of_json(path)
     if path.suffix == ".tiktoken" or _TIKTOKEN_LINE.match(beginning):
-        return _source_of_ranks(path)
+        return _source_of_ranks(path), None  # how it splits a text is not in the file
     return _source_of_sentencepiece(path)
 
 
-def _source_of_json(path: Path) -> TokenSource:
+def _source_of_json(path: Path) -> tuple[TokenSource, Encode | None]:
     data = read_bytes(path)
     try:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise CommandError(f"{path}: not JSON: {reason(error)}") from error
     if "model" in document:
-        return sources.from_tokenizer_json(path)
+        return sources.from_tokenizer_json(path), _encoder_of_json(path)
     if not isinstance(document.get("vocab"), list):
         raise CommandError(f"{path} is neither a tokenizer.json nor a tekken.json")
     require(["mistral_common"], "pip install mistral-common")
@@ -97,7 +132,29 @@ def _source_of_json(path: Path) -> TokenSource:
         tekkenizer = Tekkenizer.from_file(path)
     except Exception as error:  # it trusts the file: what it raises depends on what is wrong there
         raise CommandError(f"{path}: not a tokenizer that can be read: {reason(error)}") from error
-    return sources.token_source(tekkenizer)
+
+    def encode(texts: Sequence[str]) -> list[list[int]]:
+        return [tekkenizer.encode(text, bos=False, eos=False) for text in texts]
+
+    return sources.token_source(tekkenizer), encode
+
+
+def _encoder_of_json(path: Path) -> Encode | None:
+    if find_spec("tokenizers") is None:
+        return None
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer: Any = Tokenizer.from_file(str(path))
+    except Exception:  # a file of which we can read the tokens, but not it the rest
+        return None
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+
+    def encode(texts: Sequence[str]) -> list[list[int]]:
+        return [encoding.ids for encoding in tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+
+    return encode
 
 
 def _source_of_ranks(path: Path) -> TokenSource:
@@ -124,7 +181,7 @@ def _source_of_ranks(path: Path) -> TokenSource:
     return TokenSource([tokens.get(token_id) for token_id in range(max(tokens) + 1)], (), prefix_space=False)
 
 
-def _source_of_sentencepiece(path: Path) -> TokenSource:
+def _source_of_sentencepiece(path: Path) -> tuple[TokenSource, Encode]:
     require(["sentencepiece"], "pip install sentencepiece")
     from sentencepiece import SentencePieceProcessor
 
@@ -134,4 +191,8 @@ def _source_of_sentencepiece(path: Path) -> TokenSource:
         raise CommandError(
             f"{path} is no tokenizer file of a known kind (tokenizer.json, tiktoken, SentencePiece, tekken.json, GGUF)"
         ) from error
-    return sources.token_source(processor)
+
+    def encode(texts: Sequence[str]) -> list[list[int]]:
+        return processor.encode(list(texts))  # type: ignore[no-any-return]
+
+    return sources.token_source(processor), encode
