@@ -98,3 +98,12 @@ def read_answer(start: Matcher, generated: Sequence[int]) -> Answer:
     # Otherwise only the end of the budget keeps a longer value from following.
     is_limited = is_limited or matcher.value is None
     return Answer(value, token_ids, num_steps, "completed under the budget" if is_limited else "complete")
+
+
+def num_steps(start: Matcher, token_ids: Sequence[int]) -> int:
+    """How many tokens an answer took that is these without a stop token: one more if it needs that.
+
+    ``start``: the matcher that it was chosen with, before the first token. It is not changed.
+    """
+    matcher = start.fork()
+    return len(token_ids) if matcher.accept_tokens(token_ids) and is_determined(matcher) else len(token_ids) + 1

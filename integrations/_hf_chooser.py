@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
-import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import torch
-from tqdm.auto import tqdm
 from transformers import LogitsProcessorList, PreTrainedModel, PreTrainedTokenizerBase, StoppingCriteriaList
 
 import trieauto
 from trieauto import Automaton, Constraint, ListAutomaton, Matcher, TokenAutomaton, Vocabulary
-from trieauto.budgets import checked_budget
 from trieauto.constraint import Tokenization
 from trieauto.errors import BudgetError, TrieautoError, UnsupportedError, VocabularyError
 from trieauto.value_lists.constraint import ListConstraint
 
-from ._hf_budgets import context_length, has_one_for_each, matcher_within_context, named, of_prompt
+from ._hf_batches import Batched, checked_or_none
+from ._hf_budgets import context_length, matcher_within_context, named
 from ._hf_choice import Answer, Choice, read_answer, refused
 from ._hf_fast_forward import FastForward, check_fast_forward
 from ._hf_messages import shown
@@ -35,7 +32,7 @@ from ._hf_stopping import ConstraintStoppingCriteria
 _MOST_TOKENS = 2**31  # of what only a budget ends
 
 
-class Chooser:
+class Chooser(Batched[Choice]):
     """Lets a model answer prompts with values of a set.
 
     >>> chooser = Chooser(model, tokenizer, ["get_weather", "get_time", "send_mail"])
@@ -101,7 +98,7 @@ class Chooser:
         if not isinstance(tokenizer, PreTrainedTokenizerBase):
             raise TrieautoError(f"expected the model's tokenizer, of transformers, not {shown(tokenizer)}")
         with named("max_new_tokens"):
-            self._max_new_tokens = _checked(max_new_tokens)
+            self._max_new_tokens = checked_or_none(max_new_tokens)
         self._num_scores = None if scores is None else checked_count("scores", scores)
         self._scores_tolerance = checked_tolerance("scores_tolerance", scores_tolerance)
         self._arguments = checked(generate_arguments)
@@ -113,10 +110,10 @@ class Chooser:
         self._tokenizer = tokenizer
         self.constraint = _constraint(model, tokenizer, values, tokenization)
         vocabulary = self.constraint.vocabulary
-        self._stop_token_ids = sorted({*vocabulary.stop_token_ids, *_model_stop_token_ids(model)})
+        self.stop_token_ids = sorted({*vocabulary.stop_token_ids, *_model_stop_token_ids(model)})
         self._pad_token_id = next(
             token_id
-            for token_id in (model.generation_config.pad_token_id, tokenizer.pad_token_id, self._stop_token_ids[0])
+            for token_id in (model.generation_config.pad_token_id, tokenizer.pad_token_id, self.stop_token_ids[0])
             if token_id is not None
         )
         self._most_tokens = _most_tokens(self.constraint, self._max_new_tokens)
@@ -130,81 +127,18 @@ class Chooser:
     def __repr__(self) -> str:
         return f"<Chooser: {type(self._model).__name__} with {self.constraint!r}>"
 
-    def __call__(self, prompt: Prompt, max_new_tokens: int | None = None) -> Choice:
-        """The value for one prompt: plain text, or chat messages (the tokenizer's chat template is applied).
+    @property
+    def options(self) -> tuple[str | bytes, ...]:
+        """The set's values in the order given, each once."""
+        return values_of(self.constraint)
 
-        Args:
-            prompt: the prompt.
-            max_new_tokens: its budget; None for the Chooser's own.
-
-        Raises:
-            UnsupportedError: an empty prompt, neither text nor chat messages, or what the chat template refuses.
-            BudgetError: no value fits the budget, or (if there is one) what the prompt leaves of the model's context;
-                before the model runs. So a value never is None.
-            TrieautoError: a budget that is none.
-        """
-        with named("max_new_tokens"):
-            budget = _checked(max_new_tokens)
-        [choice] = self._choose([prompt], [budget])
-        if choice.error is not None:
-            raise choice.error
-        return choice
-
-    def map(
-        self,
-        prompts: Iterable[Prompt],
-        batch_size: int = 8,
-        progress: bool = True,
-        max_new_tokens: int | Iterable[int | None] | None = None,
-    ) -> Iterator[Choice]:
-        """The values for many prompts, one after the other, in their order.
-
-        Prompts are read and answered a batch at a time, as the results are asked for, so that neither need fit in
-        memory. Memory of a batch: beside the model's, its float32 logits of every step. A prompt whose budget is too
-        small for any value does not disturb the others: the model is not run for it, and its ``Choice`` is "refused".
-
-        Args:
-            prompts: any iterable of prompts, chat messages and plain text mixed as you like.
-            batch_size: prompts that share a ``generate`` call, padded to the longest.
-            progress: whether to show a progress bar on stderr.
-            max_new_tokens: the budget of each answer; None for the Chooser's own. Or an iterable with one of these for
-                each prompt, read along with the prompts.
-
-        Raises:
-            UnsupportedError: one prompt instead of many, a ``batch_size`` below 1, or above 1 with an assistant model
-                or prompt lookup; and for each prompt as when called with it.
-            TrieautoError: ``prompts`` that cannot be iterated over, a ``batch_size`` that is no integer, a budget that
-                is none, more prompts than budgets, or (if both have a length) fewer.
-        """
-        if isinstance(prompts, (str, bytes, Mapping)) or _is_one_chat(prompts):
-            raise UnsupportedError(f"map takes many prompts, but got one: {shown(prompts)}")
-        try:
-            remaining = iter(prompts)
-        except TypeError:
-            raise TrieautoError(f"map takes many prompts, not {shown(prompts)}") from None
-        try:
-            size = operator.index(batch_size)
-        except TypeError:
-            size = None
-        if size is None or isinstance(batch_size, bool):
-            raise TrieautoError(f"batch_size must be an integer, not {shown(batch_size)}")
-        if batch_size < 1:
-            raise UnsupportedError(f"batch_size must be at least 1, but is {batch_size}")
+    def _check_batch_size(self, batch_size: int) -> None:
         if batch_size > 1 and self._is_fast_forward:
             raise UnsupportedError(f"fast_forward runs one prompt at a time: it needs batch_size=1, not {batch_size}")
         if batch_size > 1 and drafts(self._arguments):
             raise UnsupportedError(
                 f"drafted tokens (assistant model, prompt lookup) need batch_size=1, not {batch_size}"
             )
-        total = len(prompts) if isinstance(prompts, Sized) else None
-        if has_one_for_each(max_new_tokens):
-            if total is not None and isinstance(max_new_tokens, Sized) and len(max_new_tokens) != total:
-                raise TrieautoError(f"max_new_tokens holds {len(max_new_tokens)} budgets for {total} prompts")
-            budgets = _each_checked(max_new_tokens)
-        else:
-            with named("max_new_tokens"):
-                budgets = itertools.repeat(_checked(cast(int | None, max_new_tokens)))
-        return self._map(remaining, budgets, total, size, progress)
 
     def probabilities(self, prompt: Prompt, batch_size: int = NODES_PER_PASS) -> dict[str | bytes, float]:
         """The probability of each value, given that the answer is one of the set: classification.
@@ -221,9 +155,9 @@ class Chooser:
             In the order in which the values were given. They sum to 1.
 
         Raises:
-            UnsupportedError: more than 5,000 values, one that is no UTF-8, or a prompt as when called with it, or that
+            UnsupportedError: more than 5,000 values, or lists of values; a prompt as when called with it, or one that
                 leaves too little of the model's context for the longest value.
-            UnreachableValueError: values that the tokenizer changes.
+            UnreachableValueError, EmptyConstraintError: values that the tokenizer itself never writes.
             TrieautoError: a ``batch_size`` that is none, or scores of the model that are not numbers.
 
         The prompt is read once, and each inner node of the trie of the values' tokens (in a decoder with an ordinary
@@ -271,35 +205,29 @@ class Chooser:
     @cached_property
     def _scorer(self) -> ValueScorer:
         decoder_prompt = None if self._decoder_prompt is None else self._decoder_prompt[0].tolist()
-        return ValueScorer(self._model, self._tokenizer, self.constraint, self._stop_token_ids, decoder_prompt)
-
-    def _map(
-        self,
-        remaining: Iterator[Prompt],
-        budgets: Iterator[int | None],
-        total: int | None,
-        batch_size: int,
-        progress: bool,
-    ) -> Iterator[Choice]:
-        num_read = 0
-        with tqdm(total=total, unit="prompt", disable=not progress) as bar:
-            while batch := list(itertools.islice(remaining, batch_size)):
-                own_budgets = list(itertools.islice(budgets, len(batch)))
-                num_read += len(own_budgets)
-                if len(own_budgets) < len(batch):
-                    raise TrieautoError(f"max_new_tokens holds only {num_read} budgets, but there are more prompts")
-                for choice in self._choose(batch, own_budgets):
-                    bar.update()
-                    yield choice
+        return ValueScorer(self._model, self._tokenizer, self.constraint, self.stop_token_ids, decoder_prompt)
 
     def _choose(self, prompts: Sequence[Prompt], budgets: Sequence[int | None]) -> list[Choice]:
-        """The results for a batch of prompts. ``budgets``: of each; None for the Chooser's own."""
+        return self.choose_among([self.constraint] * len(prompts), prompts, budgets)
+
+    def choose_among(
+        self, constraints: Sequence[Constraint], prompts: Sequence[Prompt], budgets: Sequence[int | None]
+    ) -> list[Choice]:
+        """The results for one batch of prompts, where each has a set of its own.
+
+        Args:
+            constraints: for each prompt the constraint of a set, in the vocabulary of this Chooser's own.
+            prompts: the prompts.
+            budgets: for each its own; None for the Chooser's.
+
+        Raises: as ``map`` does.
+        """
         encoded = [encode(self._tokenizer, prompt) for prompt in prompts]
         choices: dict[int, Choice] = {}
         running: dict[int, Matcher] = {}
-        for i, (ids, budget) in enumerate(zip(encoded, budgets, strict=True)):
+        for i, (constraint, ids, budget) in enumerate(zip(constraints, encoded, budgets, strict=True)):
             try:
-                start = self._matcher(budget, len(ids))
+                start = self._matcher(constraint, budget, len(ids))
             except BudgetError as error:
                 choices[i] = refused(error)
                 continue
@@ -313,16 +241,20 @@ class Chooser:
             choices.update(zip(running, generated, strict=True))
         if self._num_scores is not None:
             for i, choice in choices.items():
-                if choice.error is None:
+                if choice.error is None and constraints[i] is self.constraint:
                     best = self._scorer.best(encoded[i], self._num_scores, self._scores_tolerance)
                     choices[i] = replace(choice, scores=best)
         return [choices[i] for i in range(len(prompts))]
 
-    def _matcher(self, budget: int | None, num_prompt_tokens: int) -> Matcher:
+    def _matcher(self, constraint: Constraint, budget: int | None, num_prompt_tokens: int) -> Matcher:
         if self._decoder_prompt is not None:
             num_prompt_tokens = self._decoder_prompt.shape[1]
         own = self._max_new_tokens if budget is None else budget
-        return matcher_within_context(self.constraint, own, num_prompt_tokens, self._context_length)
+        return matcher_within_context(constraint, own, num_prompt_tokens, self._context_length)
+
+    def _longest(self, constraint: Constraint) -> int:
+        """``_most_tokens``, which is known for the Chooser's own set."""
+        return self._most_tokens if constraint is self.constraint else _most_tokens(constraint, self._max_new_tokens)
 
     def _generate(self, encoded: Sequence[Sequence[int]], starts: Sequence[Matcher]) -> list[Choice]:
         """Lets the model answer. ``starts``: for each prompt, a matcher with its budget."""
@@ -333,9 +265,14 @@ class Chooser:
         if self._decoder_prompt is not None:
             arguments = {**arguments, "decoder_input_ids": self._decoder_prompt.expand(len(encoded), -1)}
             prompt_length = self._decoder_prompt.shape[1]
+        constraints = [start.constraint for start in starts]
         budgets = [start.remaining_tokens for start in starts]
-        most_tokens = max(self._most_tokens if budget is None else min(self._most_tokens, budget) for budget in budgets)
-        processor = ConstraintLogitsProcessor(self.constraint, prompt_length, budgets)
+        longest = {constraint: self._longest(constraint) for constraint in set(constraints)}
+        most_tokens = max(
+            longest[constraint] if budget is None else min(longest[constraint], budget)
+            for constraint, budget in zip(constraints, budgets, strict=True)
+        )
+        processor = ConstraintLogitsProcessor(constraints, prompt_length, budgets)
         criterion = ConstraintStoppingCriteria(processor)
         loop = FastForward(processor, self._tokenizer)
         if self._is_fast_forward:
@@ -349,7 +286,7 @@ class Chooser:
                 attention_mask=mask,
                 logits_processor=LogitsProcessorList([*self._processors, processor]),
                 stopping_criteria=StoppingCriteriaList([criterion]),
-                **{**NEUTRAL, "eos_token_id": self._stop_token_ids, "pad_token_id": self._pad_token_id, **arguments},
+                **{**NEUTRAL, "eos_token_id": self.stop_token_ids, "pad_token_id": self._pad_token_id, **arguments},
                 max_length=prompt_length + most_tokens,
             )
         rows = output.sequences[:, prompt_length:].tolist()
@@ -371,18 +308,6 @@ class Chooser:
         ]
 
 
-def _checked(max_new_tokens: int | None) -> int | None:
-    """One budget, or the error that it is none."""
-    return None if max_new_tokens is None else checked_budget(max_new_tokens)
-
-
-def _each_checked(max_new_tokens: Iterable[int | None]) -> Iterator[int | None]:
-    for i, budget in enumerate(max_new_tokens):
-        with named(of_prompt(i)):
-            checked = _checked(budget)
-        yield checked
-
-
 def _constraint(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
@@ -390,9 +315,8 @@ def _constraint(
     tokenization: Tokenization,
 ) -> Constraint:
     """The constraint for a model, whose own stop tokens end an answer too."""
-    num_logits = model.config.get_text_config(decoder=True).vocab_size
-    model_stop_token_ids = _model_stop_token_ids(model)
     if isinstance(values, Constraint):
+        num_logits = _num_logits(model)
         vocabulary = values.vocabulary
         if tokenization not in ("any", values.tokenization):
             raise TrieautoError(
@@ -402,15 +326,14 @@ def _constraint(
             raise VocabularyError(
                 f"the constraint was compiled for {vocabulary.size:,} ids, but the model has {num_logits:,} logits"
             )
-        for token_id in model_stop_token_ids:
+        for token_id in _model_stop_token_ids(model):
             if token_id < len(vocabulary.tokens) and vocabulary.tokens[token_id]:
                 raise VocabularyError(
                     f"the model stops at token {token_id}, which the constraint's vocabulary takes for the text "
                     f"{vocabulary.tokens[token_id]!r}: name it as a stop token when making the vocabulary"
                 )
         return values
-    stop_token_ids = {*model_stop_token_ids, tokenizer.eos_token_id} - {None}
-    vocabulary = Vocabulary.from_tokenizer(tokenizer, size=num_logits, stop_token_ids=stop_token_ids or None)
+    vocabulary = model_vocabulary(model, tokenizer)
     automaton = values if isinstance(values, (Automaton, ListAutomaton, TokenAutomaton)) else trieauto.choices(values)
     try:
         return trieauto.compile(automaton, vocabulary, tokenization=tokenization)
@@ -418,6 +341,24 @@ def _constraint(
         if "prefix_space" not in str(error):
             raise
         raise UnsupportedError(f"{error}, and pass a Constraint compiled that way to Chooser") from None
+
+
+def model_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Vocabulary:
+    """The tokenizer's vocabulary, as wide as the model's logits and with the model's own stop tokens too."""
+    stop_token_ids = {*_model_stop_token_ids(model), tokenizer.eos_token_id} - {None}
+    return Vocabulary.from_tokenizer(tokenizer, size=_num_logits(model), stop_token_ids=stop_token_ids or None)
+
+
+def _num_logits(model: PreTrainedModel) -> int:
+    size: int = model.config.get_text_config(decoder=True).vocab_size
+    return size
+
+
+def values_of(constraint: Constraint) -> tuple[str | bytes, ...]:
+    """The values of a constraint that is one of a set, in the order given, each once."""
+    values = constraint.automaton.values
+    assert values is not None
+    return tuple(values.given[place] for place in sorted(set(values.order.tolist())))
 
 
 def _model_stop_token_ids(model: PreTrainedModel) -> list[int]:
@@ -452,7 +393,3 @@ def _decoder_prompt(model: PreTrainedModel) -> torch.Tensor:
         raise UnsupportedError(f"the model's decoder_start_token_id must be one id, not {shown(start)}")
     ids = [start] if config.forced_bos_token_id is None else [start, config.forced_bos_token_id]
     return torch.tensor([ids], dtype=torch.long, device=model.device)
-
-
-def _is_one_chat(prompts: object) -> bool:
-    return isinstance(prompts, Sequence) and len(prompts) > 0 and isinstance(prompts[0], Mapping)

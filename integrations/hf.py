@@ -2,7 +2,8 @@
 
 ``Chooser`` does the whole job; ``ConstraintLogitsProcessor`` and ``ConstraintStoppingCriteria`` are what it is made of,
 for ``generate`` calls of your own; ``DeviceLogitsProcessor`` masks without waiting for the device, and
-``generate_constrained`` writes an answer of any other language. Install with
+``generate_constrained`` writes an answer of any other language. ``HierarchicalChooser``, ``ShortlistChooser`` and
+``ThinkingChooser`` ask a model more than once, with what ``trieauto.strategies`` prepares. Install with
 ``pip install trieauto[hf]``.
 """
 
@@ -16,16 +17,23 @@ from ._hf_processor import ConstraintLogitsProcessor, ConstraintWarning
 from ._hf_prompts import Prompt
 from ._hf_scores import Score
 from ._hf_stopping import ConstraintStoppingCriteria
+from ._hf_strategies import Ask, Decision, HierarchicalChooser, ShortlistChooser
+from ._hf_thinking import ThinkingChooser
 
 __all__ = [
+    "Ask",
     "Choice",
     "Chooser",
     "ConstraintLogitsProcessor",
     "ConstraintStoppingCriteria",
     "ConstraintWarning",
+    "Decision",
     "DeviceLogitsProcessor",
     "Generated",
+    "HierarchicalChooser",
     "Prompt",
     "Score",
+    "ShortlistChooser",
+    "ThinkingChooser",
     "generate_constrained",
 ]

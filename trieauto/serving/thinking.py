@@ -16,6 +16,12 @@ from ..matcher import Matcher
 from ..packing import as_integer
 
 
+def most_thinking_tokens(budget: int, num_end_tokens: int, answer_tokens: int) -> int:
+    """How many tokens of thinking a budget has room for: all of its end, an answer of so many tokens and a stop token
+    still fit after them (law 6 of the design). 0 where there is no room to think."""
+    return max(0, budget - num_end_tokens - answer_tokens - 1)
+
+
 class ThinkingMatcher:
     """A matcher for a model that thinks first: any token but a stop token until the end-of-thinking tokens, then what a
     constraint allows. One for each sequence; one thread at a time.
@@ -129,11 +135,11 @@ class ThinkingMatcher:
         if self._most is not None and self._length >= self._most:
             return True
         remaining = self.remaining_tokens
-        # Whatever comes next, all of the end may have to follow it.
         if remaining is None:
             return False
+        # Whatever comes next, all of the end may have to follow it.
         answer = max(self._answer_tokens, self._matcher.min_tokens_to_finish)
-        return remaining - 1 < len(self._ends) + answer + 1
+        return most_thinking_tokens(remaining, len(self._ends), answer) == 0
 
     @property
     def is_accepting(self) -> bool:
