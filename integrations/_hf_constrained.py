@@ -9,7 +9,7 @@ from typing import Any, cast
 import torch
 from transformers import LogitsProcessorList, PreTrainedModel, PreTrainedTokenizerBase, StoppingCriteriaList
 
-from trieauto import Constraint, Matcher
+from trieauto import Constraint, ListAutomaton, Matcher
 from trieauto.errors import TrieautoError, UnsupportedError
 from trieauto.fast_forward import bytes_of_tokens
 from trieauto.packing import as_bytes
@@ -84,11 +84,14 @@ def generate_constrained(
 
     Raises:
         BudgetError: no answer has so few tokens.
-        UnsupportedError: an encoder-decoder, an empty prompt, or an argument that cannot be combined with this.
+        UnsupportedError: an encoder-decoder, an empty prompt, lists of values, or an argument that cannot be combined
+            with this.
         TrieautoError: no constraint, or a budget that is none.
     """
     if not isinstance(constraint, Constraint):
         raise TrieautoError(f"expected a Constraint, as trieauto.compile makes it, not {shown(constraint)}")
+    if isinstance(constraint.automaton, ListAutomaton):
+        raise UnsupportedError("lists of values are for Chooser, whose answers are values and not texts")
     if not (isinstance(model, PreTrainedModel) and model.can_generate()):
         raise UnsupportedError(f"{type(model).__name__} cannot generate: load the model with a language-model head")
     if max_new_tokens is None:
@@ -142,6 +145,7 @@ def _read(start: Matcher, token_ids: list[int], num_forward_passes: int, num_for
     if matcher.is_terminated():
         token_ids = [token_id for token_id in token_ids if token_id not in vocabulary.stop_token_ids]
     value = matcher.value
+    assert not isinstance(value, tuple)  # lists are refused
     content = bytes_of_tokens(vocabulary, token_ids) if value is None else as_bytes(value)
     return Generated(content, tuple(token_ids), num_forward_passes, num_forced_tokens, value)
 

@@ -54,6 +54,7 @@ class Decision:
 def decision(calls: Sequence[Choice], thoughts: str | None = None, num_thinking_tokens: int = 0) -> Decision:
     """The result of calls, of which the last one says the value or was refused. One pass for each thinking token."""
     last = calls[-1]
+    assert not isinstance(last.value, tuple)  # strategies choose one value
     is_limited = any(call.ended == "completed under the budget" for call in calls)
     return Decision(
         last.value,

@@ -21,7 +21,7 @@ def test_the_blocks_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # some write files
     blocks = re.findall(r"^```python\n(.*?)^```", README.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 9
+    assert len(blocks) == 11
     names: dict[str, Any] = {"model": smollm2_model, "tokenizer": smollm2_tokenizer}
     for block in blocks:
         # The last line of a block is an expression whose value a reader would look at.
@@ -38,7 +38,10 @@ def test_the_blocks_run(
         elif "json_schema" in block:
             assert names["constraint"].automaton.accepts(re.findall(r"# (\{.*\})", block)[0])
             assert names["matcher"].remaining_tokens == 40
-        elif "token_automaton" in block or "fixed_format" in block:
+        elif "several" in block:
+            assert len(set(names["shown"])) == len(names["shown"]) >= 2
+            assert set(names["shown"]) <= TOOLS
+        elif "token_automaton" in block or "fixed_format" in block or "generate_constrained" in block:
             assert names["shown"] is True
         else:
             assert names["shown"] in TOOLS

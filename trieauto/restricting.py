@@ -130,10 +130,10 @@ def _places(
         place_of = {as_bytes(values.given[place]): place for place in range(len(values.given) - 1, -1, -1)}
         places = np.array([place_of.get(as_bytes(value), -1) for value in wanted], np.int32)
     else:
-        states = states_of_strings(*whole.arrays, packed.data, packed.offsets)
-        ranks = np.searchsorted(values.terminals, states)
+        states: npt.NDArray[np.int32] = states_of_strings(*whole.arrays, packed.data, packed.offsets)
+        ranks: npt.NDArray[np.intp] = np.searchsorted(values.terminals, states)
         ranks[ranks == len(values.terminals)] = 0
-        places = np.where(values.terminals[ranks] == states, values.order[ranks], -1)
+        places = np.where(values.terminals[ranks] == states, values.order[ranks], np.int32(-1))
     is_missing = places < 0
     if is_missing.any():
         first, *more = np.flatnonzero(is_missing).tolist()
