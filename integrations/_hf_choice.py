@@ -36,7 +36,8 @@ class Choice:
             not run.
         error: the tokens needed and the tokens given, if the prompt was refused.
         scores: with ``Chooser(scores=k)``, the k values that the model finds most likely, the most likely first; None
-            without it, or if the prompt was refused. ``value`` is what decoding chose, which need not be the first.
+            without it, or if the prompt was refused or too long for that. ``value`` is what decoding chose, which need
+            not be the first.
     """
 
     value: str | bytes | tuple[Any, ...] | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -24,7 +25,7 @@ from ._hf_fast_forward import FastForward, check_fast_forward
 from ._hf_messages import shown
 from ._hf_options import NEUTRAL, checked, drafts
 from ._hf_passes import appending_at_each_pass, eval_mode, log_probabilities
-from ._hf_processor import ConstraintLogitsProcessor
+from ._hf_processor import ConstraintLogitsProcessor, ConstraintWarning
 from ._hf_prompts import Prompt, encode, pad
 from ._hf_scores import NODES_PER_PASS, Score, ValueScorer, checked_count, checked_tolerance
 from ._hf_stopping import ConstraintStoppingCriteria
@@ -62,7 +63,8 @@ class Chooser(Batched[Choice]):
             ``Constraint`` with its ``left_context``).
         scores: how many of the most likely values each ``Choice`` lists in ``scores``, with their probabilities (as
             ``most_likely`` finds them, at its cost, one prompt after the other); None for none. They are of the whole
-            set, whatever the budget, and of the model's own distribution, whatever the arguments of ``generate``.
+            set, whatever the budget, and of the model's own distribution, whatever the arguments of ``generate``. With
+            a prompt that leaves too little of the context for them there are none, and a ``ConstraintWarning``.
         scores_tolerance: what ``most_likely`` takes as ``tolerance``.
         fast_forward: spend no forward pass on text that all values share which are still possible (see
             ``generate_constrained``). Another spelling of that text can change what the model chooses next. For
@@ -102,6 +104,8 @@ class Chooser(Batched[Choice]):
         self._num_scores = None if scores is None else checked_count("scores", scores)
         self._scores_tolerance = checked_tolerance("scores_tolerance", scores_tolerance)
         self._arguments = checked(generate_arguments)
+        if not isinstance(fast_forward, bool):
+            raise TrieautoError(f"fast_forward must be True or False, not {shown(fast_forward)}")
         self._is_fast_forward = fast_forward
         if fast_forward:
             check_fast_forward(model, self._arguments)
@@ -242,9 +246,15 @@ class Chooser(Batched[Choice]):
         if self._num_scores is not None:
             for i, choice in choices.items():
                 if choice.error is None and constraints[i] is self.constraint:
-                    best = self._scorer.best(encoded[i], self._num_scores, self._scores_tolerance)
-                    choices[i] = replace(choice, scores=best)
+                    choices[i] = replace(choice, scores=self._scores_after(encoded[i], self._num_scores))
         return [choices[i] for i in range(len(prompts))]
+
+    def _scores_after(self, prompt: Sequence[int], count: int) -> tuple[Score, ...] | None:
+        try:
+            return self._scorer.best(prompt, count, self._scores_tolerance)
+        except UnsupportedError as error:  # one prompt that is too long does not disturb the others
+            warnings.warn(str(error), ConstraintWarning, stacklevel=2)
+            return None
 
     def _matcher(self, constraint: Constraint, budget: int | None, num_prompt_tokens: int) -> Matcher:
         if self._decoder_prompt is not None:
@@ -357,7 +367,8 @@ def _num_logits(model: PreTrainedModel) -> int:
 def values_of(constraint: Constraint) -> tuple[str | bytes, ...]:
     """The values of a constraint that is one of a set, in the order given, each once."""
     values = constraint.automaton.values
-    assert values is not None
+    if values is None:
+        raise UnsupportedError(f"expected a set of values, and {constraint.automaton!r} is none")
     return tuple(values.given[place] for place in sorted(set(values.order.tolist())))
 
 

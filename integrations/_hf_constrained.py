@@ -103,7 +103,7 @@ def generate_constrained(
         raise UnsupportedError(f"this is for decoders, and {type(model).__name__} is an encoder-decoder")
     elif drafts(arguments):
         raise UnsupportedError("drafted tokens (assistant model, prompt lookup) make the passes impossible to count")
-    ids = _prompt_ids(tokenizer, prompt)
+    ids = _prompt_ids(tokenizer, prompt, constraint.vocabulary.size)
     start = matcher_within_context(constraint, max_new_tokens, len(ids), context_length(model.config))
     max_tokens = start.remaining_tokens
     if max_tokens is None:
@@ -150,7 +150,13 @@ def _read(start: Matcher, token_ids: list[int], num_forward_passes: int, num_for
     return Generated(content, tuple(token_ids), num_forward_passes, num_forced_tokens, value)
 
 
-def _prompt_ids(tokenizer: PreTrainedTokenizerBase, prompt: Prompt | Sequence[int]) -> list[int]:
+def _prompt_ids(tokenizer: PreTrainedTokenizerBase, prompt: Prompt | Sequence[int], size: int) -> list[int]:
     if isinstance(prompt, Sequence) and len(prompt) > 0 and all(type(token_id) is int for token_id in prompt):
-        return list(cast(Sequence[int], prompt))
+        ids = list(cast(Sequence[int], prompt))
+        for token_id in ids:
+            if not 0 <= token_id < size:
+                raise TrieautoError(
+                    f"the prompt's token id {shown(token_id)} is outside the vocabulary of {size:,} ids"
+                )
+        return ids
     return encode(tokenizer, cast(Prompt, prompt))

@@ -8,9 +8,9 @@ from typing import Literal
 import torch
 from transformers import LogitsProcessor
 
-from trieauto import Constraint
+from trieauto import Constraint, ListAutomaton
 from trieauto.budgets import checked_budget
-from trieauto.errors import TrieautoError
+from trieauto.errors import TrieautoError, UnsupportedError
 
 from ._hf_arguments import Budgets, Kept, check_call, checked_constraints, checked_prompt_length, generated_ids
 from ._hf_budgets import first_matchers, has_one_for_each
@@ -35,7 +35,7 @@ class DeviceLogitsProcessor(LogitsProcessor):
     - No warnings: only the host could give them. A row whose scores contradict the constraint follows it silently.
     - Rows end at a stop token (``eos_token_id=list(vocabulary.stop_token_ids)``) or at ``max_new_tokens``; the
       ``ConstraintStoppingCriteria`` goes with the other processor.
-    - Constraints with too many transitions are refused (see ``DeviceConstraints``).
+    - Lists of values, and constraints with too many transitions, are refused (see ``DeviceConstraints``).
 
     Where each row stands is found from the ids alone. A call with one more id than the last one looks for the row of
     the last call that each row goes on from, on the device, for beams change places; a row without one counts as
@@ -51,7 +51,8 @@ class DeviceLogitsProcessor(LogitsProcessor):
 
     Raises:
         BudgetError: no answer has so few tokens.
-        UnsupportedError: a constraint with too many transitions (at the first call, if no ``tables`` are given).
+        UnsupportedError: lists of values; a constraint with too many transitions (at the first call, if no ``tables``
+            are given).
         VocabularyError: the constraints have different vocabularies; when called, the model's logits are narrower.
         TrieautoError: as for ``ConstraintLogitsProcessor``; when called, scores on another device than ``tables``.
 
@@ -70,6 +71,9 @@ class DeviceLogitsProcessor(LogitsProcessor):
     ) -> None:
         self._constraints = checked_constraints(constraint)
         self.vocabulary = self._constraints[0].vocabulary
+        for each in self._constraints:
+            if isinstance(each.automaton, ListAutomaton):
+                raise UnsupportedError("lists of values are for ConstraintLogitsProcessor: they have no transitions")
         if tables is not None and not isinstance(tables, DeviceConstraints):
             raise TrieautoError(f"tables must be DeviceConstraints, not {type(tables).__name__}")
         if tables is not None:

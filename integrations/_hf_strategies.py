@@ -11,7 +11,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 import trieauto
 from trieauto import Constraint, Vocabulary
-from trieauto.errors import BudgetError, TrieautoError, UnsupportedError
+from trieauto.errors import BudgetError, EmptyConstraintError, TrieautoError, UnsupportedError
 from trieauto.strategies import Cascade, Hierarchy, prompts
 
 from ._hf_batches import Batched, checked_or_none
@@ -105,6 +105,8 @@ class HierarchicalChooser(Batched[Decision]):
     >>> chooser("I lost my card").value
     'lost_or_stolen_card'
 
+    Prompts are texts: the strategy words the questions about them, as chat messages if the model chats.
+
     Both calls are constrained, so the answer is always a value of the set; prompts of a batch may go on in different
     groups. One budget covers both calls. It leaves no value out as long as it has room for the longest name and the
     longest value; below that it keeps groups out for which it has no room.
@@ -142,7 +144,7 @@ class HierarchicalChooser(Batched[Decision]):
             model, tokenizer, hierarchy.names, compile_options or {}, generate_arguments
         )
         self.hierarchy = hierarchy
-        self._groups = {name: self._subset(values) for name, values in hierarchy.groups.items()}
+        self._groups = {name: self._of_group(name, values) for name, values in hierarchy.groups.items()}
         self._ask_group = asked(ask_group, prompts.select, tokenizer)
         self._ask_value = asked(ask_value, prompts.select, tokenizer)
         # By the tokens that are kept for the value: the groups that have a value within so many.
@@ -150,6 +152,12 @@ class HierarchicalChooser(Batched[Decision]):
         with named("max_new_tokens"):
             self._max_new_tokens = checked_or_none(max_new_tokens)
             self._plan(self._max_new_tokens)
+
+    def _of_group(self, name: str, values: Sequence[Value]) -> Constraint:
+        try:
+            return self._subset(values)
+        except EmptyConstraintError as error:
+            raise EmptyConstraintError(f"group {shown(name)}: {error}") from None
 
     def __repr__(self) -> str:
         return f"<HierarchicalChooser with {self.hierarchy!r}>"
@@ -325,6 +333,10 @@ def chooser_for(
     """A Chooser of some values, and what makes constraints of others for it."""
     if not (isinstance(model, PreTrainedModel) and isinstance(tokenizer, PreTrainedTokenizerBase)):
         Chooser(model, tokenizer, values)  # which says what is wrong with them
+    for name in ("scores", "scores_tolerance", "fast_forward", "tokenization"):
+        if name in generate_arguments:
+            hint = "give it in compile_options" if name == "tokenization" else "it is for a Chooser alone"
+            raise UnsupportedError(f"{name} is not for a strategy of several calls: {hint}")
     vocabulary = model_vocabulary(model, tokenizer)
 
     def subset(chosen: Iterable[Value]) -> Constraint:

@@ -74,6 +74,9 @@ class ThinkingChooser(Batched[Decision]):
         thinking_arguments: Mapping[str, Any] | None = None,
         **generate_arguments: Any,
     ) -> None:
+        for name in ("scores", "scores_tolerance", "fast_forward"):
+            if name in generate_arguments:
+                raise UnsupportedError(f"{name} is not for a strategy of several calls: it is for a Chooser alone")
         self._chooser = Chooser(model, tokenizer, values, **generate_arguments)
         if model.config.is_encoder_decoder:
             raise UnsupportedError(f"{type(model).__name__} is an encoder-decoder: only decoders think aloud")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 import trieauto
 from trieauto import Constraint, Vocabulary
 from trieauto.demo_sets import tool_names
+from trieauto.packed_values import PackedValues
 from trieauto.packing import as_bytes
 from trieauto.reference.language import unreachable_values
 from trieauto.reference.prefix_space import spellings
@@ -45,6 +47,13 @@ def _spellable(problem: Problem, values: list[bytes]) -> list[bytes]:
 
 def _assert_equal(one: Constraint, other: Constraint) -> None:
     """The same language, with the same numbering."""
+    _assert_same_arrays(one, other)
+    assert one.unreachable_values == other.unreachable_values
+    assert one.distances().tolist() == other.distances().tolist()
+    assert_same_language(one, other)
+
+
+def _assert_same_arrays(one: Constraint, other: Constraint) -> None:
     mine, theirs = one.automaton, other.automaton
     assert isinstance(mine, trieauto.Automaton)
     assert isinstance(theirs, trieauto.Automaton)
@@ -58,9 +67,6 @@ def _assert_equal(one: Constraint, other: Constraint) -> None:
     assert [mine.values[rank] for rank in range(len(mine.values))] == [
         theirs.values[rank] for rank in range(len(theirs.values))
     ]
-    assert one.unreachable_values == other.unreachable_values
-    assert one.distances().tolist() == other.distances().tolist()
-    assert_same_language(one, other)
 
 
 @given(problem=problems(prefix_space=None, max_values=10), data=st.data(), knows_distances=st.booleans())
@@ -119,6 +125,38 @@ def test_restricted_to_is_the_part_compiled_alone(problem: Problem, data: st.Dat
     assert_same_language(whole, _compiled(problem, problem.values, vocabulary))
 
 
+def test_a_loaded_set_changes_without_unpacking_its_values(tmp_path: Path) -> None:
+    names = tool_names(500)
+    vocabulary = qwen()
+    trieauto.compile(trieauto.choices([*names[:300], b"\xff", names[3]]), vocabulary).save(tmp_path / "x")
+    loaded = trieauto.load(tmp_path / "x", vocabulary).updated(names[290:400], [b"\xff", names[3], names[7]])
+    expected = [name for k, name in enumerate(names[:400]) if k not in (3, 7)]
+    assert isinstance(loaded.values, PackedValues)
+    assert list(loaded.values) == expected
+    _assert_same_arrays(loaded, trieauto.compile(trieauto.choices(expected), vocabulary))
+    loaded.save(tmp_path / "x")
+    assert list(trieauto.load(tmp_path / "x", vocabulary).values or ()) == expected
+
+
+def test_a_mask_counts_the_values_as_they_were_given() -> None:
+    vocabulary = Vocabulary.from_tokens([b"x", b"y", b"q", None], stop_token_ids=[3])
+    constraint = trieauto.compile(trieauto.choices(["x", "x", "y"]), vocabulary)
+    new = constraint.updated(add=["q"])
+    assert list(new.values or ()) == ["x", "x", "y", "q"]
+    assert new.restricted_to(np.array([False, False, True, False])).matcher().value == "y"
+    assert list(new.updated(remove=["x"]).values or ()) == ["y", "q"]
+
+
+def test_a_space_before_a_value_makes_another() -> None:
+    tokens: list[bytes | None] = [bytes([byte]) for byte in range(256)]
+    vocabulary = Vocabulary.from_tokens([*tokens, None], stop_token_ids=[256], prefix_space=True)
+    constraint = trieauto.compile(trieauto.choices(["a", "b", " c"]), vocabulary)
+    assert constraint.restricted_to([" c", "a"]).matcher().allowed_token_ids().tolist() == [32, 97]
+    for wrong in (" a", "  c", "c"):
+        with pytest.raises(trieauto.TrieautoError, match=f"'{wrong}' is not in the set"):
+            constraint.restricted_to([wrong])
+
+
 def test_values_given_twice() -> None:
     vocabulary = Vocabulary.from_tokens([b"a", b"b", b"c", None], stop_token_ids=[3])
     whole = trieauto.compile(trieauto.choices(["b", "a", "b", b"a", "c"]), vocabulary)
@@ -127,7 +165,7 @@ def test_values_given_twice() -> None:
     assert whole.restricted_to([b"a"]).matcher().value == "a"
     new = whole.updated(["ab", "ab", "b"], ["a"])
     assert new.automaton.values is not None
-    assert list(new.automaton.values.given) == ["b", "c", "ab"]
+    assert list(new.automaton.values.given) == ["b", "b", "c", "ab"]
 
 
 @pytest.mark.parametrize("vocabulary", [qwen, smollm2], ids=["qwen", "smollm2"])
@@ -260,6 +298,10 @@ class TestBadInput:
             dates.restricted_to(["a"])
         with pytest.raises(trieauto.UnsupportedError, match="update the whole set"):
             constraint.restricted_to(["a"]).updated(["c"])
+
+    def test_what_to_do_about_values_that_cannot_be_spelled(self, constraint: Constraint) -> None:
+        with pytest.raises(trieauto.TrieautoError, match="unreachable is 'eror'; it must be one of 'error', 'report'"):
+            constraint.updated(["d"], unreachable="eror")  # type: ignore[arg-type]
 
     def test_nothing_to_change(self, constraint: Constraint) -> None:
         assert constraint.updated() is constraint

@@ -164,6 +164,13 @@ class TestWhatIsNoSavedConstraint:
             with pytest.raises(SavedConstraintError, match=str(path)):
                 trieauto.load(path, VOCABULARY)
 
+    def test_something_behind_it(self, constraint: Constraint, tmp_path: Path) -> None:
+        path = tmp_path / "x"
+        constraint.save(path)
+        path.write_bytes(path.read_bytes() + bytes(64))
+        with pytest.raises(SavedConstraintError, match="something stands behind"):
+            trieauto.load(path, VOCABULARY)
+
     def test_numbers_that_lead_outside(self, constraint: Constraint) -> None:
         """Even with right checksums: whoever made such a file."""
         arrays, facts = taken_apart(constraint)
@@ -190,8 +197,8 @@ class TestWhatIsNoSavedConstraint:
             (b"", "is empty"),
             (b"\x80\x04.", "no saved constraint"),
             (b"trieauto constraint 2 9 abc\n", "version '2' of the format; this trieauto reads 1"),
-            (b"trieauto constraint 1\n", "cannot be loaded"),
-            (b"trieauto constraint 1 x y\n", "cannot be loaded"),
+            (b"trieauto constraint 1\n", "first line is not whole"),
+            (b"trieauto constraint 1 x y\n", "first line is not whole"),
             (b"trieauto constraint 1 9 y\n" + bytes(500), "damaged"),
         ],
     )
@@ -216,7 +223,7 @@ class TestWhatIsNoSavedConstraint:
             constraint.save(tmp_path / "none" / "x")
         with pytest.raises(SavedConstraintError, match="cannot be written"):
             constraint.save(tmp_path)
-        for path in (None, 7, "a\0b", b"x"):
+        for path in (None, 7, "a\0b", b"x", ""):
             with pytest.raises(trieauto.TrieautoError, match="the path of a saved constraint"):
                 constraint.save(path)  # type: ignore[arg-type]
         with pytest.raises(trieauto.TrieautoError, match="load takes the vocabulary"):

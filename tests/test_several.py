@@ -6,6 +6,7 @@ import itertools
 import json
 import pickle
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -555,3 +556,40 @@ def test_chooser_of_any_number_of_values(smollm2_tokenizer: Any) -> None:
     with pytest.raises(trieauto.UnsupportedError, match="maximum"):
         Chooser(model, smollm2_tokenizer, endless)
     assert Chooser(model, smollm2_tokenizer, endless, max_new_tokens=6)("Topics:").value
+
+
+def test_a_search_without_end_is_given_up() -> None:
+    """Tokens that reach beyond the ends of values in very many ways: the fewest tokens are a puzzle."""
+    letters = "abcdefghijkl"
+    rng = random.Random(1)
+    tokens: list[bytes | None] = [bytes([byte]) for byte in range(256)]
+    tokens += [f"{a},{rng.choice(letters)},".encode() for a in letters for _ in range(3)]
+    vocabulary = trieauto.Vocabulary.from_tokens([*tokens, None], stop_token_ids=[len(tokens)])
+    constraint = trieauto.compile(trieauto.several(list(letters), 12, 12, ","), vocabulary)
+    with pytest.raises(trieauto.UnsupportedError, match=r"take too long to find; with \d+ tokens left") as caught:
+        constraint.matcher(max_tokens=9)
+    enough = re.search(r"with (\d+) tokens left", str(caught.value))
+    assert enough is not None
+    matcher = constraint.matcher(max_tokens=int(enough[1]))
+    while not matcher.is_complete:
+        matcher.accept_token(int(matcher.allowed_token_ids()[0]))
+    assert sorted(matcher.value or ()) == list(letters)
+
+
+@pytest.mark.parametrize(("values", "least"), [(["a"], 0), (["a"], 1), ([{"a": 1, "b": 2}, {"b": 2, "a": 1}], 0)])
+def test_json_lists_of_one_value(values: list[object], least: int) -> None:
+    schema = {"type": "array", "items": {"enum": values}, "uniqueItems": True, "minItems": least}
+    automaton = trieauto.json_schema(schema)
+    assert isinstance(automaton, trieauto.ListAutomaton)
+    text = "[" + json.dumps(values[0], separators=(",", ":")) + "]"
+    assert automaton.accepts(text)
+    assert automaton.accepts("[]") == (least == 0)
+
+
+def test_json_lists_of_more_values_than_there_are() -> None:
+    schema = {"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": True, "minItems": 3}
+    with pytest.raises(
+        trieauto.EmptyConstraintError,
+        match=r"no value at all: #/minItems asks for 3 different items, but there are only 2",
+    ):
+        trieauto.json_schema(schema)

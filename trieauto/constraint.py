@@ -413,6 +413,13 @@ class Constraint(Frozen):
 
         return Matcher(self, max_tokens)
 
+    @property
+    def values(self) -> Sequence[str | bytes] | None:
+        """The set's values as they were given, duplicates included: the order of masks for ``restricted_to``, which for
+        a part of a set is that of the whole set. None for anything but a set. Not to be written to."""
+        values = self.automaton.values
+        return None if values is None else values.given
+
     def updated(
         self,
         add: Iterable[str | bytes] = (),
@@ -427,8 +434,7 @@ class Constraint(Frozen):
         100,000 tool names some milliseconds. States have other numbers in the new constraint.
 
         Args:
-            add: values to add; those that are there already stay. They come after the others where the order of the
-                values counts (``restricted_to``).
+            add: values to add; those that are there already stay. They come after the others in ``values``.
             remove: values to take away.
             unreachable: what to do about added values that the vocabulary cannot spell, as in ``compile``.
 
@@ -449,8 +455,8 @@ class Constraint(Frozen):
         budget finds distances, by a walk from each state that leads to values of both kinds.
 
         Args:
-            allowed: values of the set; or, faster, an array of bool with one for each value in the order in which they
-                were given.
+            allowed: values of the set; or, faster, an array of bool with one for each of ``values``. Of a value that
+                was given twice any place counts.
 
         Raises:
             TrieautoError: a value that is not in the set, or a mask that does not fit.

@@ -240,9 +240,13 @@ class Matcher:
             TrieautoError: not an integer, or negative.
         """
         budget = checked_budget(max_tokens)
-        if budget < NO_BUDGET and (needed := self.min_tokens_to_finish) > budget:
-            raise BudgetError(needed, budget)
+        if budget < NO_BUDGET and not self._is_enough(budget):
+            raise BudgetError(self.min_tokens_to_finish, budget)
         move_to(self._record, get_state(self._record), budget)
+
+    def _is_enough(self, budget: int) -> bool:
+        """Whether the end can be reached in so many tokens."""
+        return self.min_tokens_to_finish <= budget
 
     @property
     def remaining_tokens(self) -> int | None:

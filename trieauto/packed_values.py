@@ -30,6 +30,24 @@ class PackedValues(Sequence[str | bytes]):
             return values
         return cls(pack(values), np.fromiter((isinstance(value, bytes) for value in values), np.uint8, len(values)))
 
+    def appended(self, values: Sequence[str | bytes]) -> PackedValues:
+        """These and more."""
+        more = PackedValues.of(values)
+        offsets = np.concatenate([self.packed.offsets, more.packed.offsets[1:] + self.packed.offsets[-1]])
+        data = np.concatenate([self.packed.data, more.packed.data])
+        return PackedValues(PackedStrings(data, offsets), np.concatenate([self.is_bytes, more.is_bytes]))
+
+    def without(self, places: npt.NDArray[np.int32]) -> PackedValues:
+        """All but those at these places."""
+        is_left = np.ones(len(self), bool)
+        is_left[places] = False
+        lengths = np.diff(self.packed.offsets)
+        offsets = np.zeros(int(is_left.sum()) + 1, np.int64)
+        np.cumsum(lengths[is_left], out=offsets[1:])
+        return PackedValues(
+            PackedStrings(self.packed.data[np.repeat(is_left, lengths)], offsets), self.is_bytes[is_left]
+        )
+
     def __len__(self) -> int:
         return len(self.packed)
 

@@ -23,6 +23,8 @@ from .kernels.patching import (
     shrunk,
     spread,
 )
+from .packed_values import PackedValues
+from .packing import as_bytes
 from .value_sets import MAX_STATES
 from .vocabulary import Vocabulary
 
@@ -51,7 +53,7 @@ class PatchedTrie:
 
     def add(self, added: Automaton) -> None:
         """Add the values of another trie; those that are there already stay as they are."""
-        trie, values, new = self.trie, _distinct(self.values), added.values
+        trie, values, new = self.trie, self.values, added.values
         assert new is not None
         matched, positions, parents, begins = match_tries(trie.labels, trie.links, added.labels, added.links)
         if trie.num_states + added.num_states >= MAX_STATES:
@@ -63,7 +65,7 @@ class PatchedTrie:
         there = matched[new.terminals]
         is_new = (there < 0) | (trie.accepting[there] == 0)
         numbers = np.sort(new.order[is_new])  # in the order given
-        given = [*values.given, *map(new.given.__getitem__, numbers.tolist())]
+        given = _appended(values.given, list(map(new.given.__getitem__, numbers.tolist())))
         terminals = moved_up(values.terminals, added.links, positions, begins)
         new_terminals = places[new.terminals[is_new]]
         at = np.searchsorted(terminals, new_terminals)
@@ -71,7 +73,7 @@ class PatchedTrie:
             values.order, at, (len(values.given) + np.searchsorted(numbers, new.order[is_new])).astype(np.int32)
         )
         of_set = SortedValues(given, order, np.insert(terminals, at, new_terminals), links)
-        self.trie = Automaton(labels, links, _NO_TARGETS, accepting, 0, of_set, trie.engine)
+        self.trie = Automaton(labels, links, _NO_TARGETS, accepting, 0, of_set)
         if self.distances is not None:
             self.distances = spread(self.distances, added.links, positions, begins)
             self._refresh(places)
@@ -83,7 +85,7 @@ class PatchedTrie:
             TrieautoError: a value that is not there.
             EmptyConstraintError: nothing would be left.
         """
-        trie, values, gone = self.trie, _distinct(self.values), removed.values
+        trie, values, gone = self.trie, self.values, removed.values
         assert gone is not None
         paths, _, _, _ = match_tries(trie.labels, trie.links, removed.labels, removed.links)
         ends_at = paths[gone.terminals]
@@ -97,12 +99,17 @@ class PatchedTrie:
         is_left = np.ones(len(values), bool)
         is_left[np.searchsorted(values.terminals, ends_at)] = False
         numbers = np.sort(values.order[~is_left])
+        if len(values.given) > len(values):  # some were given twice
+            data = {as_bytes(gone[rank]) for rank in range(len(gone))}
+            numbers = np.array([k for k, value in enumerate(values.given) if as_bytes(value) in data], np.int32)
+        is_gone = np.zeros(len(values.given), np.int32)
+        is_gone[numbers] = 1
         order = values.order[is_left]
-        order -= np.searchsorted(numbers, order).astype(np.int32)
+        order -= np.cumsum(is_gone, dtype=np.int32)[order]
         of_set = SortedValues(
-            _without(values.given, numbers.tolist()), order, moved_down(values.terminals[is_left], begins, ends), links
+            _without(values.given, numbers), order, moved_down(values.terminals[is_left], begins, ends), links
         )
-        self.trie = Automaton(labels, links, _NO_TARGETS, accepting, 0, of_set, trie.engine)
+        self.trie = Automaton(labels, links, _NO_TARGETS, accepting, 0, of_set)
         if self.distances is not None:
             steps = np.zeros(trie.num_states + 1, np.int8)
             steps[begins] -= 1
@@ -117,21 +124,17 @@ class PatchedTrie:
         )
 
 
-def _distinct(values: SortedValues) -> SortedValues:
-    """The same, without values that were given twice."""
-    if len(values.given) == len(values.order):
-        return values
-    numbers = np.sort(values.order)
-    given = list(map(values.given.__getitem__, numbers.tolist()))
-    order = np.searchsorted(numbers, values.order).astype(np.int32)
-    return SortedValues(given, order, values.terminals, values.subtree_ends)
+def _appended(given: Sequence[str | bytes], more: list[str | bytes]) -> Sequence[str | bytes]:
+    return given.appended(more) if isinstance(given, PackedValues) else [*given, *more]
 
 
-def _without(given: Sequence[str | bytes], places: Sequence[int]) -> list[str | bytes]:
+def _without(given: Sequence[str | bytes], places: npt.NDArray[np.int32]) -> Sequence[str | bytes]:
     """All but those at these places, which ascend."""
+    if isinstance(given, PackedValues):
+        return given.without(places)
     left: list[str | bytes] = []
     begin = 0
-    for place in places:
+    for place in places.tolist():
         left += given[begin:place]
         begin = place + 1
     left += given[begin:]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .automaton import Automaton, SortedValues
+from .automaton import Automaton, PrefixSpace, SortedValues
 from .constraint import Constraint
 from .errors import EmptyConstraintError, TrieautoError, UnsupportedError, shorten
 from .kernels.patching import states_of_strings
@@ -26,11 +26,11 @@ def restricted(constraint: Constraint, allowed: Iterable[str | bytes] | npt.NDAr
     values = whole.values
     if values is None:
         raise UnsupportedError(f"restricted_to is for sets of values, not for {constraint!r}")
-    if isinstance(allowed, np.ndarray):
+    if isinstance(allowed, np.ndarray) and allowed.dtype.kind not in "USO":
         is_allowed = _checked_mask(allowed, values)
     else:
         is_allowed = np.zeros(len(values.given), bool)
-        is_allowed[_places(allowed, whole, values)] = True
+        is_allowed[_places(allowed, whole, values, constraint.prefix_space)] = True
     kept = is_allowed[values.order]
     if not kept.any():
         raise EmptyConstraintError("restricted_to would leave no value of the set: there is nothing to choose from")
@@ -116,7 +116,7 @@ def _checked_mask(mask: npt.NDArray[Any], values: SortedValues) -> npt.NDArray[n
 
 
 def _places(
-    allowed: Iterable[str | bytes], whole: Automaton | TokenAutomaton, values: SortedValues
+    allowed: Iterable[str | bytes], whole: Automaton | TokenAutomaton, values: SortedValues, prefix_space: PrefixSpace
 ) -> npt.NDArray[np.int32]:
     """Where the allowed values are among those given."""
     if isinstance(allowed, (str, bytes)) or not isinstance(allowed, Iterable):
@@ -134,6 +134,10 @@ def _places(
         ranks: npt.NDArray[np.intp] = np.searchsorted(values.terminals, states)
         ranks[ranks == len(values.terminals)] = 0
         places = np.where(values.terminals[ranks] == states, values.order[ranks], np.int32(-1))
+        if whole.is_trie and prefix_space != "none":  # a trie of all values with and without a space before them
+            for k in np.flatnonzero(places >= 0).tolist():
+                if as_bytes(values.given[places[k]]) != as_bytes(wanted[k]):
+                    places[k] = -1
     is_missing = places < 0
     if is_missing.any():
         first, *more = np.flatnonzero(is_missing).tolist()

@@ -123,7 +123,7 @@ def load(path: str | os.PathLike[str], vocabulary: Vocabulary) -> Constraint:
 
 
 def _checked_path(path: object) -> str | os.PathLike[str]:
-    if not isinstance(path, (str, os.PathLike)) or "\0" in os.fspath(path):
+    if not isinstance(path, (str, os.PathLike)) or "\0" in os.fspath(path) or os.fspath(path) == "":
         raise TrieautoError(f"the path of a saved constraint, not {shorten(path)}")
     return path
 
@@ -136,8 +136,9 @@ def _header(memory: mmap.mmap) -> tuple[dict[str, Any], int]:
     version, *rest = line.removeprefix(_KIND).split()
     if version != str(VERSION):
         raise ValueError(f"it has version {shorten(version)} of the format; this trieauto reads {VERSION}")
-    length, _ = rest
-    end = _LONGEST_LINE + int(length)
+    if len(rest) != 2 or not rest[0].isdecimal():
+        raise ValueError("it is damaged: its first line is not whole")
+    end = _LONGEST_LINE + int(rest[0])
     data = memory[_LONGEST_LINE:end]
     if memory[:_LONGEST_LINE] != _line(data):
         raise ValueError("it is damaged: the first lines do not match")
@@ -147,6 +148,7 @@ def _header(memory: mmap.mmap) -> tuple[dict[str, Any], int]:
 
 def _mapped(memory: mmap.mmap, described: Mapping[str, Any], first: int) -> Arrays:
     arrays: Arrays = {}
+    behind = first
     for name, (dtype, length, place, expected) in described.items():
         begin = first + place
         end = begin + length * np.dtype(_DTYPES[dtype]).itemsize
@@ -156,4 +158,7 @@ def _mapped(memory: mmap.mmap, described: Mapping[str, Any], first: int) -> Arra
         if checksum(np.frombuffer(memory, np.int64, (padded - begin) // 8, begin)) != expected:
             raise ValueError(f"it is damaged: the checksum of its {name} does not match")
         arrays[name] = np.frombuffer(memory, _DTYPES[dtype], length, begin)
+        behind = max(behind, padded)
+    if behind != len(memory):
+        raise ValueError("it is damaged: something stands behind its arrays")
     return arrays

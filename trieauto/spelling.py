@@ -81,6 +81,7 @@ def unreachable_error(
     shown = ", ".join(map(shown_as, missing[:5]))
     more = f" and {len(missing) - 5:,} more" if len(missing) > 5 else ""
     return UnreachableValueError(
-        f"{what} {shown}{more} ({len(missing):,} of {count:,} values); with unreachable='report' they are left out",
+        f"{what} {shown}{more} ({len(missing):,} of {count:,} values); "
+        "trieauto.compile(..., unreachable='report') goes on without them",
         missing,
     )

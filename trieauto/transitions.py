@@ -60,7 +60,10 @@ def token_transitions(constraint: Constraint, max_entries: int = MAX_ENTRIES) ->
     if not isinstance(constraint, Constraint):
         raise TrieautoError(f"expected a Constraint, as trieauto.compile makes it, not {shorten(constraint)}")
     if type(constraint) is not Constraint:
-        raise UnsupportedError(f"the state of a {type(constraint).__name__} is more than that of an automaton")
+        raise UnsupportedError(
+            f"the masks of {constraint!r} depend on more than a state, so that it has no table of transitions: follow "
+            "it on the host"
+        )
     automaton, vocabulary = constraint.automaton, constraint.vocabulary
     distances = constraint.distances()
     if isinstance(automaton, TokenAutomaton):

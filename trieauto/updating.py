@@ -30,6 +30,8 @@ def updated(
 ) -> Constraint:
     """See ``Constraint.updated``."""
     begin = time.perf_counter()
+    if unreachable not in ("error", "report"):
+        raise TrieautoError(f"unreachable is {shorten(unreachable)}; it must be one of 'error', 'report'")
     automaton, vocabulary = constraint.automaton, constraint.vocabulary
     if automaton.values is None:
         raise UnsupportedError(f"updated is for sets of values, not for {constraint!r}")

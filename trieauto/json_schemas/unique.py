@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..automaton import Automaton
+from ..errors import EmptyConstraintError
 from ..nfa import Nfa
 from ..value_lists.automaton import ListAutomaton, list_automaton
 from ..value_sets import choices
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 
 def unique_array(builder: Builder, root: Mapping[str, Any] | bool, place: Place) -> ListAutomaton | None:
     """The lists of a whole schema that is an array of different values of an enum, which items may refer to; None for
-    any other, and for what arrays of one item at most can say.
+    any other, and for arrays without items.
 
     Raises:
+        EmptyConstraintError: there are not as many different values as there must be.
         UnsupportedError: options under which a value has several texts.
     """
     if not isinstance(root, Mapping) or not root.get("uniqueItems") or root.get("type") not in ("array", ["array"]):
@@ -35,8 +37,13 @@ def unique_array(builder: Builder, root: Mapping[str, Any] | bool, place: Place)
     assert isinstance(items, Mapping)
     values = list({key_of(value): value for value in reversed(values_of(items))}.values())[::-1]
     least, most = int(root.get("minItems", 0)), min(len(values), int(root.get("maxItems", len(values))))
-    if most <= 1 or least > most:
+    if most < 1 or least > int(root.get("maxItems", least)):
         return None
+    if least > most:
+        raise EmptyConstraintError(
+            f"no array; {pointer(place.at, 'minItems')} asks for {least:,} different items, but there are only "
+            f"{len(values):,}"
+        )
     at, whitespace = pointer(place.at, "uniqueItems"), builder.options.whitespace
     if builder.options.escapes != "canonical":
         raise unsupported(at, "different values with escapes='any', which gives each of them many texts")

@@ -8,8 +8,9 @@ cheapest, lies ahead must a little of the table be made anew. That is ``_Outlook
 
 Usually that is all: no token of the vocabulary reaches from inside a value of the set beyond its end. Where some do, it
 is an upper bound; and a lower one if each value may save what such tokens can save at its end. Where the budget lies
-between the two, a best-first search (A*) over places and given values decides, guided by the lower bound. Exact, but
-there are sets and vocabularies for which it takes long: many values needed, and many tokens of that kind.
+between the two, a best-first search (A*) over places and given values decides, guided by the lower bound. Exact; but
+there are sets and vocabularies for which it would take very long (many values needed, and many tokens of that kind), so
+after very many places it gives up, with an error.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import UnsupportedError
 from ..kernels.aho_corasick import depth_of_trie
 from ..kernels.list_distances import from_begin, to_ends, to_other_ends
 from ..kernels.list_walk import FINAL
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 Int32s = npt.NDArray[np.int32]
 _MOST_KEPT = 512  # outlooks, for one bound
+_MOST_SEARCHED = 10_000  # places, in one search: a second or so
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,11 @@ class Bound:
 
     def is_generous(self, given: tuple[int, ...], most: int) -> bool:
         """Whether so many tokens are certainly enough from every place after these values. O(1)."""
-        return (self.num_needed(given) - 1) * self._most_of_value + self._farthest <= most
+        return self.generous_budget(given) - 1 <= most
+
+    def generous_budget(self, given: tuple[int, ...]) -> int:
+        """With so many tokens left, none is forbidden after these values. O(1)."""
+        return (self.num_needed(given) - 1) * self._most_of_value + self._farthest + 1
 
     def outlook(self, given: tuple[int, ...]) -> _Outlook:
         """What lies ahead once the values that end at ``given`` were given."""
@@ -264,7 +271,12 @@ class ListBudgets:
 
     def _search(self, place: int, given: tuple[int, ...], upper: int, most: int | None = None) -> int:
         """The fewest tokens, if they are fewer than ``upper``; else that. With ``most``, any number that is on the same
-        side of it."""
+        side of it.
+
+        Raises:
+            UnsupportedError: it takes too long.
+        """
+        enough = self._upper.generous_budget(given)
         order = count()
         waiting = [(self._lower.of_place(place, given), 0, next(order), place, given)]
         nearest: dict[object, int] = {}
@@ -276,6 +288,12 @@ class ListBudgets:
             if nearest.get(key, UNREACHABLE) <= depth:
                 continue
             nearest[key] = depth
+            if len(nearest) > _MOST_SEARCHED:
+                raise UnsupportedError(
+                    "the tokens of this vocabulary reach beyond the ends of these values in so many ways that the "
+                    f"fewest tokens of such a list take too long to find; with {enough:,} tokens left, nothing need be "
+                    "searched for"
+                )
             legal = self._constraint.legal(place, given)
             following = [(int(k), given) for k in np.unique(legal.places[legal.counts == 0]).tolist()]
             following += {

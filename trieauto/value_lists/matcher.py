@@ -147,6 +147,10 @@ class ListMatcher(Matcher):
 
     # The budget
 
+    def _is_enough(self, budget: int) -> bool:
+        # The fewest tokens may take a search, where a generous budget needs none.
+        return get_state(self._record) == TERMINATED or self._constraint.is_within(self._place, budget)
+
     def set_budget(self, max_tokens: int | None) -> None:
         super().set_budget(max_tokens)
         self._stand_at(self._place)

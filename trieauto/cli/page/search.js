@@ -22,6 +22,7 @@ class Search {
 
   search() {
     const wanted = this.input.value.toLowerCase();
+    byId("spellings").replaceChildren(); // of the value picked before
     this.texts ??= Array.from({ length: this.constraint.header.num_values }, (_, value) => this.textOf(value));
     const [equal, beginning, within] = [[], [], []];
     if (wanted !== "") {
