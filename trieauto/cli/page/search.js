@@ -22,7 +22,6 @@ class Search {
 
   search() {
     const wanted = this.input.value.toLowerCase();
-    byId("spellings").replaceChildren(); // of the value picked before
     this.texts ??= Array.from({ length: this.constraint.header.num_values }, (_, value) => this.textOf(value));
     const [equal, beginning, within] = [[], [], []];
     if (wanted !== "") {
@@ -32,6 +31,7 @@ class Search {
       });
     }
     const all = [...equal, ...beginning, ...within];
+    if (wanted !== "" && all.length === 0) byId("spellings").replaceChildren(); // of the value picked before
     this.found = all.slice(0, MOST_FOUND);
     this.chosen = -1;
     const shown = all.length > MOST_FOUND ? `, of which ${MOST_FOUND} are shown` : "";
