@@ -44,9 +44,11 @@ class PackedValues(Sequence[str | bytes]):
         lengths = np.diff(self.packed.offsets)
         offsets = np.zeros(int(is_left.sum()) + 1, np.int64)
         np.cumsum(lengths[is_left], out=offsets[1:])
-        return PackedValues(
-            PackedStrings(self.packed.data[np.repeat(is_left, lengths)], offsets), self.is_bytes[is_left]
-        )
+        ends = self.packed.offsets[np.sort(places)].tolist()
+        begins = [0, *self.packed.offsets[np.sort(places) + 1].tolist()]
+        stretches = zip(begins, [*ends, len(self.packed.data)], strict=True)
+        data = np.concatenate([self.packed.data[begin:end] for begin, end in stretches])
+        return PackedValues(PackedStrings(data, offsets), self.is_bytes[is_left])
 
     def __len__(self) -> int:
         return len(self.packed)

@@ -111,10 +111,8 @@ class PatchedTrie:
         )
         self.trie = Automaton(labels, links, _NO_TARGETS, accepting, 0, of_set)
         if self.distances is not None:
-            steps = np.zeros(trie.num_states + 1, np.int8)
-            steps[begins] -= 1
-            steps[ends] += 1
-            self.distances = self.distances[np.cumsum(steps[:-1], dtype=np.int8) == 0]
+            stretches = zip([0, *ends.tolist()], [*begins.tolist(), trie.num_states], strict=True)
+            self.distances = np.concatenate([self.distances[begin:end] for begin, end in stretches])
             self._refresh(moved_down(staying, begins, ends))
 
     def _refresh(self, states: npt.NDArray[np.int32]) -> None:

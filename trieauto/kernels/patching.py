@@ -2,7 +2,7 @@
 
 States keep their order (see ``trie``), so adding strings moves later states up and taking strings away moves them down.
 A patch is a list of places, ascending; between two of them every state moves by the same number, and so does the end
-of its subtree, except where that lies beyond the next place.
+of its subtree, except where that lies at the next place or beyond: of the states above the last one before it.
 """
 
 from __future__ import annotations
@@ -66,6 +66,17 @@ def _first_at_least(array, least):
     return low
 
 
+@helper
+def _child_towards(links, state, below):
+    """The child of a state on the way to a state below it, or -1 if it is that state itself."""
+    if state >= below:
+        return np.int64(-1)
+    child = np.int64(state + 1)
+    while links[child] <= below:
+        child = np.int64(links[child])
+    return child
+
+
 @kernel(
     f"Tuple((uint8[::1], int32[::1], uint8[::1], int32[::1]))({_TRIE}, uint8[::1], {_TRIE}, uint8[::1],"
     " int32[::1], int32[::1], int32[::1], int32[::1])"
@@ -93,14 +104,16 @@ def grown(labels, links, accepting, new_labels, new_links, new_accepting, matche
             out_labels[state + shift] = labels[state]
             out_accepting[state + shift] = accepting[state]
         for state in range(begin, end):
+            out_links[state + shift] = links[state] + shift
+        state = np.int64(0) if begin < end else np.int64(-1)
+        while state >= 0:
             stop = links[state]
-            if stop < end:
-                out_links[state + shift] = stop + shift
-                continue
-            part = _first_at_least(positions, stop)
-            while part < num_parts and positions[part] == stop and parents[part] >= state:
-                part += 1
-            out_links[state + shift] = stop + before[part]
+            if state >= begin:
+                part = _first_at_least(positions, stop)
+                while part < num_parts and positions[part] == stop and parents[part] >= state:
+                    part += 1
+                out_links[state + shift] = stop + before[part]
+            state = _child_towards(links, state, end - 1)
         if k < num_parts:
             moved = end + shift - begins[k]
             for state in range(begins[k], new_links[begins[k]]):
@@ -205,10 +218,12 @@ def shrunk(labels, links, accepting, removed, begins, ends):
             out_labels[state - shift] = labels[state]
             out_accepting[state - shift] = accepting[state]
         for state in range(begin, end):
-            stop = links[state]
-            if stop > end:
-                stop -= before[_first_at_least(begins, stop)] - shift
-            out_links[state - shift] = stop - shift
+            out_links[state - shift] = links[state] - shift
+        state = np.int64(0) if begin < end else np.int64(-1)
+        while state >= 0:
+            if state >= begin:
+                out_links[state - shift] = links[state] - before[_first_at_least(begins, links[state])]
+            state = _child_towards(links, state, end - 1)
         if k < num_parts:
             begin = ends[k]
     part = 0
