@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -13,23 +12,22 @@ from report import Report, progress
 from tool_prompts import prompts as tool_texts
 
 import trieauto
+from trieauto.constraint import Tokenization
 from trieauto.demo_sets import tool_names
 from trieauto.integrations.hf import Chooser
 from trieauto.strategies import prompts
 
 TOOL_COUNTS = (10, 100, 1_000)
 LISTED_TOOLS = 100  # more do not go into a prompt
-HAS_TOKENIZATIONS = "tokenization" in inspect.signature(trieauto.compile).parameters
-TOKENIZATIONS = ("any", "canonical") if HAS_TOKENIZATIONS else ("any",)
+TOKENIZATIONS: tuple[Tokenization, ...] = ("any", "canonical")
 
 
-def constraint_of(subject: Subject, values: Sequence[str], tokenization: str) -> trieauto.Constraint:
-    options = {"tokenization": tokenization} if HAS_TOKENIZATIONS else {}
-    return trieauto.compile(trieauto.choices(values), subject.vocabulary, **options)  # type: ignore[arg-type]
+def constraint_of(subject: Subject, values: Sequence[str], tokenization: Tokenization) -> trieauto.Constraint:
+    return trieauto.compile(trieauto.choices(values), subject.vocabulary, tokenization=tokenization)
 
 
 def choosing(
-    subject: Subject, values: Sequence[str], tokenization: str, questions: Sequence[str]
+    subject: Subject, values: Sequence[str], tokenization: Tokenization, questions: Sequence[str]
 ) -> Callable[[], list[Result]]:
     chooser = Chooser(subject.model, subject.tokenizer, constraint_of(subject, values, tokenization))
     batches = [message(question) for question in questions]

@@ -171,7 +171,7 @@ def _one_process_at_a_time(directory: Path) -> Iterator[None]:
 
 
 def warm_up() -> None:
-    """Load every kernel from disk, or compile it (once for each machine and version; about half a minute in all).
+    """Load every kernel from disk, or compile it (once for each machine and version; most of a minute in all).
 
     Called when the first vocabulary is made, so that nothing is ever compiled while serving. Safe from several
     threads and processes at once.
