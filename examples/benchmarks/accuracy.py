@@ -5,9 +5,10 @@
 
 SmolLM2-135M-Instruct answers questions with labels of four sets (TREC, MASSIVE, Banking77, CLINC150): without a
 constraint (PE; fuzzy-matched for accuracy, validity apart, up to three retries), under the trie with the same prompt
-and with a shorter one, and the same after up to 300 tokens of thinking; the trie in every spelling of the labels, and in
-the tokenizer's own alone. Then the strategies beside the plain trie: groups by similarity, by embedding and by
-taxonomy, with 0, 10 and 20 % of the labels in a wrong group; shortlists with their Recall@20. All greedy (but for retries), prompts as chat messages, in batches.
+and with a shorter one, and the same after up to 300 tokens of thinking; the trie in every spelling of the labels, and
+in the tokenizer's own alone. Then the strategies beside the plain trie: groups by similarity, by embedding and by
+taxonomy, with 0, 10 and 20 % of the labels in a wrong group; shortlists with their Recall@20. All greedy (but for
+retries), prompts as chat messages, in batches.
 
 Every answer under a constraint must be valid: if one is not, the program says so and exits with 1. Accuracies of a
 model of this size are low; what carries over is how the arms compare. Steps are tokens generated for a prompt, in all
