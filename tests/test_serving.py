@@ -286,6 +286,20 @@ def store(directory: Path) -> ConstraintStore:
     return ConstraintStore(byte_vocabulary(), NamedSets(directory))
 
 
+def test_lists_of_different_values(store: ConstraintStore) -> None:
+    schema = {"type": "array", "items": {"enum": ["a", "b", "c"]}, "uniqueItems": True, "minItems": 2}
+    constraint = store.get("json_schema", json.dumps(schema))
+    thinking = ThinkingMatcher(constraint.matcher(), [ord("."), ord("!")])
+    thinking.set_budget(40)
+    for token_id in b"hm.!":
+        assert thinking.accept_token(token_id)
+    for token_id in b'["b","':
+        assert thinking.accept_token(token_id)
+    row = trieauto.allocate_token_bitmask(1, constraint.vocabulary.size)
+    thinking.fill_next_token_bitmask(row)
+    assert [token_id for token_id in range(256) if row[0, token_id // 32] >> token_id % 32 & 1] == list(b"ac")
+
+
 def test_texts_become_constraints(store: ConstraintStore) -> None:
     for kind, text, yes, no in (
         ("regex", "a|b|ab", "ab", "ba"),

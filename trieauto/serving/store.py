@@ -197,7 +197,6 @@ class ConstraintStore:
 def _prepared(constraint: Constraint) -> Constraint:
     """Find now what a first request would wait for: distances, and the first mask under a budget and without."""
     row = np.empty((1, constraint.num_words), np.int32)
-    constraint.distances()
     for budget in (None, constraint.min_tokens):
         constraint.matcher(budget).fill_next_token_bitmask(row)
     return constraint
