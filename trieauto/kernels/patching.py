@@ -67,6 +67,22 @@ def _first_at_least(array, least):
 
 
 @helper
+def _copy_stretch(labels, links, accepting, out_labels, out_links, out_accepting, begin, end, shift):
+    """Copy states ``begin .. end - 1`` to where they are with ``shift`` added. (Over parts of arrays, so that places
+    are known not to be negative and several are copied at once.)"""
+    first, last = begin + shift, end + shift
+    from_labels, from_links, from_accepting = labels[begin:end], links[begin:end], accepting[begin:end]
+    to_labels, to_links, to_accepting = out_labels[first:last], out_links[first:last], out_accepting[first:last]
+    for k in range(len(from_labels)):
+        to_labels[k] = from_labels[k]
+    for k in range(len(from_accepting)):
+        to_accepting[k] = from_accepting[k]
+    added = np.int32(shift)
+    for k in range(len(from_links)):
+        to_links[k] = from_links[k] + added
+
+
+@helper
 def _child_towards(links, state, below):
     """The child of a state on the way to a state below it, or -1 if it is that state itself."""
     if state >= below:
@@ -100,11 +116,7 @@ def grown(labels, links, accepting, new_labels, new_links, new_accepting, matche
     for k in range(num_parts + 1):
         end = positions[k] if k < num_parts else num_old
         shift = before[k]
-        for state in range(begin, end):
-            out_labels[state + shift] = labels[state]
-            out_accepting[state + shift] = accepting[state]
-        for state in range(begin, end):
-            out_links[state + shift] = links[state] + shift
+        _copy_stretch(labels, links, accepting, out_labels, out_links, out_accepting, begin, end, shift)
         state = np.int64(0) if begin < end else np.int64(-1)
         while state >= 0:
             stop = links[state]
@@ -214,11 +226,7 @@ def shrunk(labels, links, accepting, removed, begins, ends):
     for k in range(num_parts + 1):
         end = begins[k] if k < num_parts else len(labels)
         shift = before[k]
-        for state in range(begin, end):
-            out_labels[state - shift] = labels[state]
-            out_accepting[state - shift] = accepting[state]
-        for state in range(begin, end):
-            out_links[state - shift] = links[state] - shift
+        _copy_stretch(labels, links, accepting, out_labels, out_links, out_accepting, begin, end, -shift)
         state = np.int64(0) if begin < end else np.int64(-1)
         while state >= 0:
             if state >= begin:
