@@ -7,12 +7,13 @@ from functools import partial
 
 import numpy as np
 import torch
-from accuracy_arms import HAS_TOKENIZATIONS, choosing
+from accuracy_arms import choosing
 from accuracy_cells import Result, Subject, Table, message, timed
 from accuracy_paper import RECALL
 from accuracy_sets import LabelledSet
 from report import Line, Report
 
+from trieauto.constraint import Tokenization
 from trieauto.integrations._hf_prompts import pad
 from trieauto.integrations.hf import Ask, Decision, HierarchicalChooser, ShortlistChooser
 from trieauto.strategies import Cascade, EmbeddingScorer, FuzzyScorer, Hierarchy, TfidfScorer, prompts
@@ -40,12 +41,12 @@ def embedding(subject: Subject) -> Callable[[Sequence[str]], np.ndarray]:
     return embed
 
 
-def strategies(report: Report, subject: Subject, data: LabelledSet, tokenization: str) -> None:
+def strategies(report: Report, subject: Subject, data: LabelledSet, tokenization: Tokenization) -> None:
     """All strategies on one set."""
     right = [label for _, label in data.examples]
     title = f"{data.name}: strategies, {len(data.labels)} labels, {len(data.texts)} samples, {tokenization} tokens"
     table = Table(report, title, data.labels, right)
-    options = {"tokenization": tokenization} if HAS_TOKENIZATIONS else {}
+    options = {"tokenization": tokenization}
     strict = [prompts.select(text, data.labels) for text in data.texts]
     results, seconds = timed(choosing(subject, data.labels, tokenization, strict))
     table.add("the plain trie", results, seconds, is_constrained=True)
