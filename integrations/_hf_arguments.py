@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import TypeAlias, cast
@@ -11,6 +10,7 @@ import torch
 
 from trieauto import Automaton, Constraint, ListAutomaton, TokenAutomaton, Vocabulary
 from trieauto.errors import TrieautoError, VocabularyError
+from trieauto.packing import as_integer
 
 from ._hf_messages import shown
 
@@ -54,11 +54,8 @@ def checked_prompt_length(prompt_length: int) -> int:
     Raises:
         TrieautoError: not an integer, or negative.
     """
-    try:
-        length = operator.index(prompt_length)
-    except TypeError:
-        length = None
-    if length is None or isinstance(prompt_length, bool):
+    length = as_integer(prompt_length)
+    if length is None:
         raise TrieautoError(f"prompt_length must be an integer, not {shown(prompt_length)}")
     if length < 0:
         raise TrieautoError(f"prompt_length must not be negative, but is {length}")

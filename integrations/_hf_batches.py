@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from typing import Generic, Protocol, TypeVar, cast
@@ -12,6 +11,7 @@ from tqdm.auto import tqdm
 
 from trieauto.budgets import checked_budget
 from trieauto.errors import BudgetError, TrieautoError, UnsupportedError
+from trieauto.packing import as_integer
 
 from ._hf_budgets import has_one_for_each, named, of_prompt
 from ._hf_messages import shown
@@ -90,11 +90,8 @@ class Batched(ABC, Generic[Result]):
             remaining = iter(prompts)
         except TypeError:
             raise TrieautoError(f"map takes many prompts, not {shown(prompts)}") from None
-        try:
-            size = operator.index(batch_size)
-        except TypeError:
-            size = None
-        if size is None or isinstance(batch_size, bool):
+        size = as_integer(batch_size)
+        if size is None:
             raise TrieautoError(f"batch_size must be an integer, not {shown(batch_size)}")
         if batch_size < 1:
             raise UnsupportedError(f"batch_size must be at least 1, but is {batch_size}")

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import torch
-from transformers import LogitsProcessor
 
-from trieauto import Constraint, ListAutomaton
+from trieauto import Constraint, ListAutomaton, Matcher
 from trieauto.budgets import checked_budget
 from trieauto.errors import TrieautoError, UnsupportedError
 
-from ._hf_arguments import Budgets, Kept, check_call, checked_constraints, checked_prompt_length, generated_ids
-from ._hf_budgets import first_matchers, has_one_for_each
-from ._hf_messages import shown
+from ._hf_arguments import Budgets, check_call, generated_ids
+from ._hf_base import ProcessorOfConstraints
 from ._hf_processor import UNSCORED
 from ._hf_rows import rows_of_each
 from .device import NO_BUDGET, OUTSIDE, DeviceConstraints
@@ -23,7 +20,7 @@ _MOST_COMPARED = 2**24
 """Ids; if finding out which row goes on from which takes more comparisons, the rows are followed from their start."""
 
 
-class DeviceLogitsProcessor(LogitsProcessor):
+class DeviceLogitsProcessor(ProcessorOfConstraints):
     """Does what ``ConstraintLogitsProcessor`` does, by tensor operations alone: the host does not wait for the device.
 
     >>> processor = DeviceLogitsProcessor(constraint, prompt_length=inputs["input_ids"].shape[1], max_new_tokens=12)
@@ -59,8 +56,6 @@ class DeviceLogitsProcessor(LogitsProcessor):
     A step costs what ``advance`` and ``apply_`` cost, and some operations on the scores.
     """
 
-    supports_continuous_batching = False
-
     def __init__(
         self,
         constraint: Constraint | Sequence[Constraint],
@@ -69,8 +64,7 @@ class DeviceLogitsProcessor(LogitsProcessor):
         *,
         tables: DeviceConstraints | None = None,
     ) -> None:
-        self._constraints = checked_constraints(constraint)
-        self.vocabulary = self._constraints[0].vocabulary
+        super().__init__(constraint)
         for each in self._constraints:
             if isinstance(each.automaton, ListAutomaton):
                 raise UnsupportedError("lists of values are for ConstraintLogitsProcessor: they have no transitions")
@@ -80,46 +74,16 @@ class DeviceLogitsProcessor(LogitsProcessor):
             for each in self._constraints:
                 tables.add(each)
         self._tables = tables
-        self._set_budgets(max_new_tokens)
-        self._prompt_length: int | None = None
-        if prompt_length is not None:
-            self.begin(prompt_length)
+        self._set_up(prompt_length, max_new_tokens)
 
-    def __repr__(self) -> str:
-        count = "1 constraint" if len(self._constraints) == 1 else f"{len(self._constraints)} constraints"
-        budgets = "" if self._max_new_tokens is None else f", max_new_tokens={shown(self._max_new_tokens)}"
-        where = f"prompt_length={self._prompt_length}{budgets}"
-        return f"<DeviceLogitsProcessor: {where}, {count} in {self.vocabulary!r}>"
-
-    def _set_budgets(self, max_new_tokens: Budgets) -> None:
-        if has_one_for_each(max_new_tokens):
-            max_new_tokens = list(max_new_tokens)
+    def _start(self, matchers: Sequence[Matcher]) -> None:
         self._of_prompts = [
-            (matcher.constraint, min(checked_budget(matcher.remaining_tokens), NO_BUDGET))
-            for matcher in first_matchers(self._constraints, max_new_tokens)
+            (matcher.constraint, min(checked_budget(matcher.remaining_tokens), NO_BUDGET)) for matcher in matchers
         ]
-        self._max_new_tokens = max_new_tokens
         self._forget()
 
     def _forget(self) -> None:
         self._rows: _Rows | None = None
-
-    def begin(self, prompt_length: int, max_new_tokens: Budgets | Literal[Kept.AS_BEFORE] = Kept.AS_BEFORE) -> None:
-        """Say where the answers of the next generation loop begin, and forget the rows of the last one.
-
-        Args:
-            prompt_length: how many ids come before the answer.
-            max_new_tokens: the budgets from now on; by default those there were. None: no budget any more.
-
-        Raises:
-            BudgetError, TrieautoError: as when making a processor. Nothing has changed then.
-        """
-        length = checked_prompt_length(prompt_length)
-        if max_new_tokens is Kept.AS_BEFORE:
-            self._forget()
-        else:
-            self._set_budgets(max_new_tokens)
-        self._prompt_length = length
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
         """The scores (rows × logits, any float dtype) with -inf wherever a token is not allowed, in a new tensor."""

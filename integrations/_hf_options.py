@@ -69,6 +69,8 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
         UnsupportedError: one of them would break the constraint, or is the Chooser's own to set.
         TrieautoError: ``logits_processor`` is not a list of processors.
     """
+    if not isinstance(options, Mapping):
+        raise TrieautoError(f"the arguments of generate are a mapping of names to values, not {shown(options)}")
     for name, value in options.items():
         if name in _REASONS:
             raise UnsupportedError(f"{name}={shown(value)} cannot be combined with a constraint: {_REASONS[name]}")

@@ -8,12 +8,11 @@ from typing import Literal
 
 import numpy as np
 import torch
-from transformers import LogitsProcessor
 
-from trieauto import Constraint
+from trieauto import Constraint, Matcher
 
-from ._hf_arguments import Budgets, Kept, check_call, checked_constraints, checked_prompt_length, generated_ids
-from ._hf_budgets import first_matchers, has_one_for_each
+from ._hf_arguments import Budgets, Kept, check_call, generated_ids
+from ._hf_base import ProcessorOfConstraints
 from ._hf_messages import shown
 from ._hf_rows import Row, RowTracker
 
@@ -29,7 +28,7 @@ class ConstraintWarning(UserWarning):
     """
 
 
-class ConstraintLogitsProcessor(LogitsProcessor):
+class ConstraintLogitsProcessor(ProcessorOfConstraints):
     """Sets the score of every token to -inf that does not lead on to an answer of the constraint.
 
     >>> processor = ConstraintLogitsProcessor(constraint, prompt_length=inputs["input_ids"].shape[1])
@@ -86,53 +85,26 @@ class ConstraintLogitsProcessor(LogitsProcessor):
     a constraint costs what ``constraint.distances()`` costs.
     """
 
-    supports_continuous_batching = False
-
     def __init__(
         self,
         constraint: Constraint | Sequence[Constraint],
         prompt_length: int | None = None,
         max_new_tokens: Budgets = None,
     ) -> None:
-        constraints = checked_constraints(constraint)
-        self.vocabulary = constraints[0].vocabulary
-        self._constraints = constraints
-        self._set_budgets(max_new_tokens)
+        super().__init__(constraint)
         self._stop_ids = np.array(self.vocabulary.stop_token_ids, dtype=np.int32)
         self._has_warned = False
         self._has_warned_of_nan = False
-        self._prompt_length: int | None = None
-        if prompt_length is not None:
-            self.begin(prompt_length)
+        self._set_up(prompt_length, max_new_tokens)
 
-    def __repr__(self) -> str:
-        count = "1 constraint" if len(self._constraints) == 1 else f"{len(self._constraints)} constraints"
-        budgets = "" if self._max_new_tokens is None else f", max_new_tokens={shown(self._max_new_tokens)}"
-        where = f"prompt_length={self._prompt_length}{budgets}"
-        return f"<ConstraintLogitsProcessor: {where}, {count} in {self.vocabulary!r}>"
+    def _start(self, matchers: Sequence[Matcher]) -> None:
+        self._tracker = RowTracker(matchers)
 
-    def _set_budgets(self, max_new_tokens: Budgets) -> None:
-        if has_one_for_each(max_new_tokens):
-            max_new_tokens = list(max_new_tokens)
-        self._tracker = RowTracker(first_matchers(self._constraints, max_new_tokens))
-        self._max_new_tokens = max_new_tokens
+    def _forget(self) -> None:
+        self._tracker.forget()
 
     def begin(self, prompt_length: int, max_new_tokens: Budgets | Literal[Kept.AS_BEFORE] = Kept.AS_BEFORE) -> None:
-        """Say where the answers of the next generation loop begin, and forget the rows of the last one.
-
-        Args:
-            prompt_length: how many ids come before the answer.
-            max_new_tokens: the budgets from now on; by default those there were. None: no budget any more.
-
-        Raises:
-            BudgetError, TrieautoError: as when making a processor. Nothing has changed then.
-        """
-        length = checked_prompt_length(prompt_length)
-        if max_new_tokens is Kept.AS_BEFORE:
-            self._tracker.forget()
-        else:
-            self._set_budgets(max_new_tokens)
-        self._prompt_length = length
+        super().begin(prompt_length, max_new_tokens)
         self._has_warned = False
         self._has_warned_of_nan = False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -337,6 +338,9 @@ def chooser_for(
         if name in generate_arguments:
             hint = "give it in compile_options" if name == "tokenization" else "it is for a Chooser alone"
             raise UnsupportedError(f"{name} is not for a strategy of several calls: {hint}")
+    known = inspect.signature(trieauto.compile).parameters
+    if not isinstance(compile_options, Mapping) or not compile_options.keys() <= known.keys():
+        raise TrieautoError(f"compile_options are options of trieauto.compile by name, not {shown(compile_options)}")
     vocabulary = model_vocabulary(model, tokenizer)
 
     def subset(chosen: Iterable[Value]) -> Constraint:

@@ -651,8 +651,7 @@ def test_unigram_with_bytes() -> None:
 
 def test_chooser_chooses_canonical_tokens() -> None:
     tokenizer: Any = real.smollm2()
-    model = tiny.decoder(num_logits=len(tokenizer))
-    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    model = tiny.decoder_for(tokenizer)
     values = [*TOOLS, "get", "sélectionner", "天气"]
     chooser = Chooser(model, tokenizer, values, tokenization="canonical")
     assert chooser.constraint.tokenization == "canonical"

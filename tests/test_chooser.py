@@ -62,10 +62,7 @@ def tokenizer(smollm2_tokenizer: Tokenizer) -> Tokenizer:
 
 @pytest.fixture(scope="module")
 def model(tokenizer: Tokenizer) -> Model:
-    """A decoder with random weights, in which a pass takes a millisecond."""
-    model = tiny.decoder(num_logits=len(tokenizer))
-    model.generation_config.eos_token_id = tokenizer.eos_token_id
-    return model
+    return tiny.decoder_for(tokenizer)
 
 
 @pytest.fixture(scope="module")

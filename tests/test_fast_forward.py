@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -255,16 +254,6 @@ def made(name: str, vocab_size: int, stop: int, seed: int = 0) -> Model:
     return model.eval()
 
 
-@contextmanager
-def counting(model: Model) -> Iterator[list[None]]:
-    passes: list[None] = []
-    handle = model.register_forward_hook(lambda *_: passes.append(None))
-    try:
-        yield passes
-    finally:
-        handle.remove()
-
-
 def by_hand(
     model: Model, tokenizer: Tokenizer, prompt: Sequence[int], constraint: Constraint, budget: int, jumps: bool
 ) -> list[int]:
@@ -299,7 +288,7 @@ def test_the_answer_is_that_of_a_plain_loop(name: str, tokenizer: Tokenizer, con
         model = made(name, size, stop, seed)
         for prompt in PROMPTS:
             for budget in (constraint.min_tokens, constraint.min_tokens + 3, 60):
-                with counting(model) as passes:
+                with tiny.counted_passes(model) as passes:
                     answer = generate_constrained(model, tokenizer, prompt, constraint, max_new_tokens=budget)
                 expected = by_hand(model, tokenizer, encode(tokenizer, prompt), constraint, budget, jumps=True)
                 assert list(answer.token_ids) == expected
@@ -307,7 +296,7 @@ def test_the_answer_is_that_of_a_plain_loop(name: str, tokenizer: Tokenizer, con
                 assert set(json.loads(answer.text)) == {"tool", "unit"}
                 assert answer.num_forward_passes == len(passes) == len(expected) - answer.num_forced_tokens
                 assert answer.num_forced_tokens > 0
-                with counting(model) as passes:
+                with tiny.counted_passes(model) as passes:
                     slow = generate_constrained(
                         model, tokenizer, prompt, constraint, max_new_tokens=budget, fast_forward=False
                     )
@@ -416,7 +405,7 @@ def test_a_choosers_values_with_shared_middles(tokenizer: Tokenizer) -> None:
         slow = Chooser(model, tokenizer, SHARED_MIDDLES)
         fast = Chooser(model, tokenizer, SHARED_MIDDLES, fast_forward=True)
         for prompt in PROMPTS:
-            with counting(model) as passes:
+            with tiny.counted_passes(model) as passes:
                 choice = fast(prompt)
             assert choice.value in SHARED_MIDDLES
             assert choice.num_forward_passes == len(passes) < slow(prompt).num_forward_passes

@@ -11,7 +11,6 @@ import pickle
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -160,16 +159,6 @@ def generate(
 def answer_of(row: Sequence[int]) -> list[int]:
     """A row up to its first stop token, padding left away."""
     return list(itertools.takewhile(lambda token_id: token_id not in (*STOPS, PAD), row))
-
-
-@contextmanager
-def counted_passes(model: Model) -> Iterator[list[None]]:
-    passes: list[None] = []
-    handle = model.register_forward_hook(lambda *_: passes.append(None))
-    try:
-        yield passes
-    finally:
-        handle.remove()
 
 
 # In generate
@@ -487,7 +476,7 @@ def test_an_impossible_budget_is_refused_before_the_model_runs(model: Model, con
     longer = compile_values(["facade", "decade"])  # two letters of either are one token
     needed = longer.min_tokens
     assert needed == fewest_tokens(b"", ("facade", "decade")) > 2
-    with counted_passes(model) as passes:
+    with tiny.counted_passes(model) as passes:
         with pytest.raises(BudgetError, match=rf"^{needed} tokens are needed .* budget is 2") as caught:
             generate(model, [PROMPTS[0]], longer, needed - 1 if needed == 3 else 2)
         assert (caught.value.needed, caught.value.given) == (needed, 2)
@@ -549,9 +538,7 @@ def tokenizer(smollm2_tokenizer: Tokenizer) -> Tokenizer:
 @pytest.fixture(scope="module")
 def small_model(tokenizer: Tokenizer) -> Model:
     """A decoder with random weights for the real tokenizer."""
-    model = tiny.decoder(num_logits=len(tokenizer))
-    model.generation_config.eos_token_id = tokenizer.eos_token_id
-    return model
+    return tiny.decoder_for(tokenizer)
 
 
 @pytest.fixture(scope="module")
@@ -674,7 +661,7 @@ def test_a_refused_prompt_does_not_disturb_the_others(
     own = Chooser(small_model, tokenizer, values)
     needed = own.constraint.min_tokens
     assert needed > 1
-    with counted_passes(small_model) as passes:
+    with tiny.counted_passes(small_model) as passes:
         with pytest.raises(BudgetError) as caught:
             Chooser(small_model, tokenizer, values, max_new_tokens=needed - 1)
         assert (caught.value.needed, caught.value.given) == (needed, needed - 1)
@@ -696,13 +683,13 @@ def test_a_refused_prompt_does_not_disturb_the_others(
         assert (refused.error.needed, refused.error.given) == (needed, 1)
         assert refused.error.__traceback__ is None
         assert refused.error.__context__ is None
-    with counted_passes(small_model) as passes:
+    with tiny.counted_passes(small_model) as passes:
         assert next(own.map(QUESTIONS[2:3], progress=False, max_new_tokens=[0])).ended == "refused"
     assert not passes
 
 
 def test_nothing_to_choose_needs_no_forward_pass(small_model: Model, tokenizer: Tokenizer) -> None:
-    with counted_passes(small_model) as passes:
+    with tiny.counted_passes(small_model) as passes:
         for budget in (None, 9, 100):
             own = Chooser(small_model, tokenizer, ["get_weather"], max_new_tokens=budget)
             assert own("x") == Choice("get_weather", 0.0, (), 0)

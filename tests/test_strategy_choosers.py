@@ -58,10 +58,7 @@ def tokenizer(smollm2_tokenizer: Tokenizer) -> Tokenizer:
 
 @pytest.fixture(scope="module")
 def model(tokenizer: Tokenizer) -> Model:
-    """A decoder with random weights, in which a pass takes a millisecond."""
-    model = tiny.decoder(num_logits=len(tokenizer))
-    model.generation_config.eos_token_id = tokenizer.eos_token_id
-    return model
+    return tiny.decoder_for(tokenizer)
 
 
 @pytest.fixture(scope="module")
@@ -307,8 +304,7 @@ def test_a_stop_token_ends_thinking(model: Model, tokenizer: Tokenizer, vocabula
 
 
 def test_thinking_ends_where_the_context_does(tokenizer: Tokenizer) -> None:
-    model = tiny.decoder(num_logits=len(tokenizer))
-    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    model = tiny.decoder_for(tokenizer)
     question = [{"role": "user", "content": prompts.select_after_thinking("anything", VALUES, "")}]
     length = len(tokenizer.apply_chat_template(question, add_generation_prompt=True, return_dict=False))
     model.config.max_position_embeddings = length + 20
@@ -379,3 +375,17 @@ def test_errors(model: Model, tokenizer: Tokenizer) -> None:
         assert repr(chooser).startswith(f"<{type(chooser).__name__}")
         with pytest.raises(UnsupportedError, match="map takes many prompts"):
             chooser.map("one text")
+
+
+def test_options_of_another_kind(model: Model, tokenizer: Tokenizer) -> None:
+    hierarchy = Hierarchy({"x y": ["a", "b"], "z": ["c", "d"]})
+    for wrong in ({"foo": 1}, 3):
+        with pytest.raises(trieauto.TrieautoError, match=r"options of trieauto\.compile by name"):
+            HierarchicalChooser(model, tokenizer, hierarchy, compile_options=wrong)  # type: ignore[arg-type]
+    with pytest.raises(trieauto.TrieautoError, match=r"a mapping of names to values, not \[1\]"):
+        ThinkingChooser(model, tokenizer, VALUES, thinking_arguments=[1])  # type: ignore[arg-type]
+    for name in ("scores", "fast_forward"):
+        with pytest.raises(trieauto.UnsupportedError, match=f"{name} is not for a strategy of several calls"):
+            HierarchicalChooser(model, tokenizer, hierarchy, **{name: 1})
+        with pytest.raises(trieauto.UnsupportedError, match=f"{name} is not for a strategy of several calls"):
+            ThinkingChooser(model, tokenizer, VALUES, **{name: 1})

@@ -6,6 +6,8 @@ ids without bytes up to ``SIZE``; the models have a few logits more than that.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import torch
@@ -53,6 +55,24 @@ def decoder(seed: int = 0, num_logits: int = NUM_LOGITS) -> Model:
             )
         )
     )
+
+
+def decoder_for(tokenizer: Tokenizer) -> Model:
+    """A decoder with random weights for a real tokenizer, in which a pass takes a millisecond."""
+    model = decoder(num_logits=len(tokenizer))
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    return model
+
+
+@contextmanager
+def counted_passes(model: Model) -> Iterator[list[None]]:
+    """A list that has one more item after each forward pass."""
+    passes: list[None] = []
+    handle = model.register_forward_hook(lambda *_: passes.append(None))
+    try:
+        yield passes
+    finally:
+        handle.remove()
 
 
 T5_SIZE: dict[str, Any] = {

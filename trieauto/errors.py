@@ -86,3 +86,8 @@ def shorten(value: object, limit: int = 80) -> str:
         return text
     size = f" ({len(value):,} long)" if isinstance(value, (str, bytes)) else ""
     return f"{text[: limit - 20]}…{text[-15:]}{size}"
+
+
+def not_in_set(value: object, num_more: int) -> str:
+    """That a value, and so many more, are not in a set: the end of a message."""
+    return f"{shorten(value)}{f' and {num_more:,} more are' if num_more else ' is'} not in the set"

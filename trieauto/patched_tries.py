@@ -6,13 +6,13 @@ order and change their numbers; values keep the order in which they were given, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from .automaton import Automaton, SortedValues
-from .errors import EmptyConstraintError, TrieautoError, shorten
+from .errors import EmptyConstraintError, TrieautoError, not_in_set
 from .kernels.patching import (
     dead_ranges,
     grown,
@@ -91,7 +91,8 @@ class PatchedTrie:
         ends_at = paths[gone.terminals]
         is_missing = (ends_at < 0) | (trie.accepting[ends_at] == 0)
         if is_missing.any():
-            raise TrieautoError(f"remove: {_named(map(gone.__getitem__, np.flatnonzero(is_missing).tolist()))}")
+            first, *more = np.flatnonzero(is_missing).tolist()
+            raise TrieautoError(f"remove: {not_in_set(gone[first], len(more))}")
         if len(gone) == len(values):
             raise EmptyConstraintError("no value would be left: there would be nothing to choose from")
         begins, ends, staying = dead_ranges(trie.links, values.terminals, ends_at, paths, removed.links)
@@ -137,8 +138,3 @@ def _without(given: Sequence[str | bytes], places: npt.NDArray[np.int32]) -> Seq
         begin = place + 1
     left += given[begin:]
     return left
-
-
-def _named(values: Iterable[str | bytes]) -> str:
-    first, *more = values
-    return f"{shorten(first)}{f' and {len(more):,} more are' if more else ' is'} not in the set"

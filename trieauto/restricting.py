@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .automaton import Automaton, PrefixSpace, SortedValues
 from .constraint import Constraint
-from .errors import EmptyConstraintError, TrieautoError, UnsupportedError, shorten
+from .errors import EmptyConstraintError, TrieautoError, UnsupportedError, not_in_set, shorten
 from .kernels.patching import states_of_strings
 from .kernels.subsets import distances_of_part, part_of_trie
 from .kernels.walk import UNREACHABLE
@@ -141,6 +141,5 @@ def _places(
     is_missing = places < 0
     if is_missing.any():
         first, *more = np.flatnonzero(is_missing).tolist()
-        others = f" and {len(more):,} more are" if more else " is"
-        raise TrieautoError(f"restricted_to: {shorten(wanted[first])}{others} not in the set")
+        raise TrieautoError(f"restricted_to: {not_in_set(wanted[first], len(more))}")
     return places
