@@ -7,7 +7,8 @@ from typing import Literal, get_args
 
 from .automaton import Automaton, PrefixSpace, with_prefix_space
 from .budgets import token_distances
-from .canonical import canonical_tokens
+from .canonical.constraint import CanonicalConstraint
+from .canonical.strings import canonical_tokens, is_encoded
 from .constraint import NOTHING, Constraint, Tokenization
 from .eager_masks import Method, eager_masks
 from .errors import TrieautoError, UnsupportedError, shorten
@@ -91,6 +92,8 @@ def compile(
         return Constraint(automaton, vocabulary, compile_seconds=time.perf_counter() - begin)
     if isinstance(automaton, ListAutomaton):
         return compile_lists(automaton, vocabulary, mode, prefix_space)
+    if tokenization == "canonical" and not is_encoded(automaton, vocabulary):
+        return CanonicalConstraint(automaton, vocabulary, left_context)
     if tokenization == "canonical":
         canonical = canonical_tokens(automaton, vocabulary, left_context, error=unreachable == "error", threads=threads)
         return Constraint(

@@ -14,6 +14,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from trieauto.errors import UnsupportedError, shorten
+from trieauto.sources.byte_pair_rules import (
+    BytePairRules,
+    rules_of_tiktoken,
+    rules_of_tokenizer_json,
+    unsupported_tokenizer,
+)
 
 Rows = Sequence[Sequence[int]]
 
@@ -30,6 +36,13 @@ class Encoder(Protocol):
 
     def since_boundary(self, text: str) -> str:
         """The end of a text that matters for the tokens of what follows."""
+
+    def rules(self) -> BytePairRules:
+        """How it does so, if it is a byte-level BPE.
+
+        Raises:
+            UnsupportedError: it is none, or has steps that are not supported.
+        """
 
 
 class HuggingFaceEncoder:
@@ -78,6 +91,9 @@ class HuggingFaceEncoder:
     def since_boundary(self, text: str) -> str:
         return text
 
+    def rules(self) -> BytePairRules:
+        return rules_of_tokenizer_json(json.loads(self._tokenizer.to_str()))
+
 
 class TokenizerJsonEncoder:
     """Of a ``tokenizer.json``, which is loaded when first needed.
@@ -110,6 +126,9 @@ class TokenizerJsonEncoder:
     def since_boundary(self, text: str) -> str:
         return text
 
+    def rules(self) -> BytePairRules:
+        return self._encoder.rules()
+
 
 def _stamp_of(path: Path) -> tuple[int, int] | None:
     """What differs between two versions of a file."""
@@ -131,6 +150,9 @@ class SlowEncoder:
 
     def since_boundary(self, text: str) -> str:
         return text
+
+    def rules(self) -> BytePairRules:
+        raise unsupported_tokenizer(f"a tokenizer written in Python ({type(self._tokenizer).__name__})")
 
 
 class TiktokenEncoder:
@@ -157,6 +179,9 @@ class TiktokenEncoder:
             return text
         return re.split("|".join(map(re.escape, sorted(special, key=len, reverse=True))), text)[-1]
 
+    def rules(self) -> BytePairRules:
+        return rules_of_tiktoken(self._encoding, self._first_id)
+
 
 class SentencePieceEncoder:
     """Of a ``SentencePieceProcessor``. Control pieces' texts are ordinary text to it."""
@@ -173,6 +198,9 @@ class SentencePieceEncoder:
     def since_boundary(self, text: str) -> str:
         return text
 
+    def rules(self) -> BytePairRules:
+        raise unsupported_tokenizer("SentencePiece")
+
 
 class LostEncoder:
     """In the place of one that could not be had: says why when it is needed."""
@@ -185,6 +213,9 @@ class LostEncoder:
 
     def since_boundary(self, text: str) -> str:
         return text
+
+    def rules(self) -> BytePairRules:
+        raise UnsupportedError(f"the vocabulary has lost its tokenizer: {self._reason}")
 
 
 class PickledEncoder:
@@ -209,6 +240,9 @@ class PickledEncoder:
 
     def since_boundary(self, text: str) -> str:
         return self._encoder.since_boundary(text)
+
+    def rules(self) -> BytePairRules:
+        return self._encoder.rules()
 
 
 def huggingface_encoder(backend: Any) -> Encoder:

@@ -4,36 +4,33 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from ..automaton import Automaton, PrefixSpace
-from ..constraint import READY_LIMIT, ROW_COUNT, Constraint
+from ..automaton import PrefixSpace
+from ..constraint import READY_LIMIT, ROW_COUNT
 from ..errors import TrieautoError, UnsupportedError, shorten
 from ..kernels.descriptor import NO_BUDGET
 from ..kernels.list_walk import list_forced, list_step, list_tokens
+from ..place_constraint import Int32s, Mask, PlaceConstraint, one_state
+from ..recent import Recent
 from ..spelling import has_every_byte
 from ..vocabulary import Vocabulary
 from .automaton import UNBOUNDED, ListAutomaton, Place, with_list_prefix_space
 from .budgets import ListBudgets
-from .legal import Legal, Recent
+from .legal import Legal
 
 if TYPE_CHECKING:
     from .matcher import ListMatcher
 
-Int32s = npt.NDArray[np.int32]
-Mask = tuple[Int32s, bool, int]
-"""Token ids, or a whole bitmap row (which the bool says), and how many tokens with bytes are legal."""
 
+class ListConstraint(PlaceConstraint):
+    """What may be generated of lists of values, in tokens. What was given belongs to where a matcher stands.
 
-class ListConstraint(Constraint):
-    """What may be generated of lists of values, in tokens. As ``Constraint``, and made by ``compile`` too.
-
-    But the states of a matcher are not numbered, for what was given belongs to them: methods that take a state, and
-    ``distances``, are refused. Masks are found when needed: some microseconds inside a value, at the beginning of one
-    as many tenths of a microsecond as tokens are legal, whatever the size of the set. The last ones are kept, 16 MB.
+    Masks are found when needed: some microseconds inside a value, at the beginning of one as many tenths of a
+    microsecond as tokens are legal, whatever the size of the set. The last ones are kept, 16 MB.
     """
 
     automaton: ListAutomaton  # type: ignore[assignment]
@@ -55,7 +52,7 @@ class ListConstraint(Constraint):
     ) -> None:
         # What it says of the automaton to kernels is the set alone; matchers bring their masks (see ``ListMatcher``).
         super().__init__(
-            cast(Automaton, _Described(automaton)),
+            one_state(automaton.items.arrays),
             vocabulary,
             walks_before_storing=0,
             prefix_space=prefix_space,
@@ -84,6 +81,11 @@ class ListConstraint(Constraint):
         data = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else data
         after, is_final, ends = list_step(*self._arrays, at, np.array(given, np.int32), data)
         return None if after < 0 else (int(after), given + tuple(ends.tolist()), bool(is_final))
+
+    def place_after_token(self, place: Place, token_id: int) -> Place | None:
+        tables = self.vocabulary.tables
+        first, last = tables.offsets[token_id : token_id + 2]
+        return self.place_after(place, tables.data[first:last])
 
     def is_final(self, at: int, given: tuple[int, ...]) -> bool:
         """Whether the text may end at a place."""
@@ -124,14 +126,9 @@ class ListConstraint(Constraint):
         tokens = legal.tokens
         if limit is not None:
             tokens = tokens[self.budgets.are_within(legal, given, remaining - 1)]
-        mask, is_row, count = tokens, len(tokens) > ROW_COUNT, len(tokens)
-        if is_row:
-            bits = np.zeros(32 * self.num_words, np.uint8)
-            bits[tokens] = 1
-            if is_final:
-                bits[self._stop_ids] = 1
-            mask = np.packbits(bits, bitorder="little").view(np.int32)
-        return self._masks_made.add((key, limit), (mask, is_row, count), mask.nbytes)
+        is_row = len(tokens) > ROW_COUNT
+        mask = self.bits_of(tokens, is_final) if is_row else tokens
+        return self._masks_made.add((key, limit), (mask, is_row, len(tokens)), mask.nbytes)
 
     def _is_generous(self, given: tuple[int, ...], remaining: int) -> bool:
         return remaining > NO_BUDGET // 2 or self.budgets.is_generous(given, remaining - 1)
@@ -167,20 +164,6 @@ class ListConstraint(Constraint):
         """The fewest tokens from a place to the end."""
         at, given, is_final = place
         return 0 if is_final else self.budgets.fewest(at, given)
-
-    @property
-    def min_tokens(self) -> int:
-        """The fewest tokens of any answer, without a stop token. The first call makes ``budgets``."""
-        return self.fewest_tokens(self.start)
-
-    @property
-    def enough_tokens(self) -> None:
-        """Of sets that one value is chosen of; this is none."""
-        return None
-
-    def num_values_within(self, max_tokens: int) -> None:
-        """Of sets that one value is chosen of; this is none."""
-        return None
 
     # Values
 
@@ -267,18 +250,6 @@ class ListConstraint(Constraint):
             f"state {shorten(state)} of a list does not say which values were given: ask a matcher instead"
         )
 
-    def distances(self) -> NoReturn:
-        """Refused: what was given decides, too. ``matcher.min_tokens_to_finish`` says it.
-
-        Raises:
-            UnsupportedError: always.
-        """
-        raise UnsupportedError("the distances of a list depend on the values given: ask matcher.min_tokens_to_finish")
-
-    @property
-    def num_states(self) -> int:
-        return self.automaton.num_states
-
     @property
     def nbytes(self) -> int:
         return self.automaton.nbytes + self._legal.nbytes + self._masks_made.nbytes
@@ -299,15 +270,6 @@ class ListConstraint(Constraint):
             "ready_masks_made": len(self._masks_made),
             "compile_seconds": self._compile_seconds,
         }
-
-
-class _Described:
-    """The set of a list, to write a descriptor from: one state, accepting or not, which matchers say themselves."""
-
-    def __init__(self, automaton: ListAutomaton) -> None:
-        self.arrays = automaton.items.arrays
-        self.accepting = np.zeros(1, np.uint8)
-        self.start = 0
 
 
 def compile_lists(

@@ -1,8 +1,4 @@
-"""Canonical tokenization: exactly the tokens that the tokenizer itself writes (appendix H.9 of the trie paper).
-
-The mask law: with S the set of the sequences that it writes for the strings of a language, token v is legal after the
-tokens t iff t and then v begin a sequence of S, and a stop token is legal iff t is in S.
-"""
+"""Canonical tokenization of strings one by one: the tokenizer encodes each, and their tokens make a trie."""
 
 from __future__ import annotations
 
@@ -13,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .automaton import Automaton, PrefixSpace, SortedValues
-from .errors import EmptyConstraintError, TrieautoError, UnsupportedError, shorten
-from .kernels.enumeration import count_strings, strings_of
-from .kernels.sequences import (
+from ..automaton import Automaton, PrefixSpace, SortedValues
+from ..errors import EmptyConstraintError, TrieautoError, UnsupportedError, shorten
+from ..kernels.enumeration import count_strings, strings_of
+from ..kernels.sequences import (
     ID_BYTES,
     JOINED,
     NO_TEXT,
@@ -27,12 +23,12 @@ from .kernels.sequences import (
     relations,
     sortable_bytes,
 )
-from .kernels.trie import build_trie_of_ids, edges_of_trie_of_ids
-from .packing import PackedStrings, as_bytes, pack, sort_packed
-from .sources.encoders import Encoder
-from .spelling import unreachable_error
-from .token_automata import TokenAutomaton
-from .vocabulary import Vocabulary
+from ..kernels.trie import build_trie_of_ids, edges_of_trie_of_ids
+from ..packing import PackedStrings, as_bytes, pack, sort_packed
+from ..sources.encoders import Encoder
+from ..spelling import unreachable_error
+from ..token_automata import TokenAutomaton
+from ..vocabulary import Vocabulary
 
 MOST_STRINGS = 200_000  # of a language that is no set
 MOST_BYTES = 2**26  # of those together
@@ -117,6 +113,21 @@ def canonical_tokens(
     )
 
 
+def is_encoded(automaton: Automaton, vocabulary: Vocabulary) -> bool:
+    """Whether all strings of a language are encoded: of a set, or if there are few.
+
+    Raises:
+        UnsupportedError: the vocabulary does not know its tokenizer.
+    """
+    _encoder_of(vocabulary)
+    if automaton.values is not None:
+        return True
+    if not automaton.is_finite:
+        return False
+    language = *automaton.arrays, automaton.accepting, automaton.start
+    return bool(count_strings(*language, MOST_STRINGS, MOST_BYTES)[0] >= 0)
+
+
 def _encoder_of(vocabulary: Vocabulary) -> Encoder:
     if vocabulary.encoder is None:
         raise UnsupportedError(
@@ -130,18 +141,8 @@ def _strings(automaton: Automaton) -> tuple[Sequence[str | bytes], npt.NDArray[n
     """The strings of a finite language, and where among them its distinct ones are."""
     if automaton.values is not None:
         return automaton.values.given, automaton.values.order
-    if not automaton.is_finite:
-        raise UnsupportedError(
-            "tokenization='canonical' is for languages with finitely many strings, each of which is encoded: this one "
-            "has infinitely many"
-        )
     language = *automaton.arrays, automaton.accepting, automaton.start
     count, num_bytes = count_strings(*language, MOST_STRINGS, MOST_BYTES)
-    if count < 0:
-        raise UnsupportedError(
-            f"tokenization='canonical' encodes each string of a language: {automaton!r} has more than "
-            f"{MOST_STRINGS:,} of them, or more than {MOST_BYTES:,} bytes in them. A set of values may have any number"
-        )
     data, offsets = strings_of(*language, count, num_bytes)
     joined, bounds = data.tobytes(), offsets.tolist()
     strings: list[str | bytes] = []

@@ -1,0 +1,197 @@
+"""Canonical tokens of a language with any number of strings, found while it is written."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from ..automaton import Automaton
+from ..budgets import token_distances
+from ..constraint import READY_LIMIT, ROW_COUNT
+from ..errors import EmptyConstraintError, UnsupportedError
+from ..kernels.descriptor import NO_BUDGET
+from ..place_constraint import Mask, Place, PlaceConstraint, one_state
+from ..recent import Recent
+from ..vocabulary import Vocabulary
+from .language import NOWHERE, Choices, SplitLanguage
+from .model import BytePairModel, byte_pair_model
+from .search import NEVER, OPEN, SURE, Search
+
+NO_TOKEN = -1
+
+
+class CanonicalConstraint(PlaceConstraint):
+    """What may be generated of a language in the tokens that a byte-pair tokenizer itself writes.
+
+    A place is a node of ``language.SplitLanguage`` and the token before it. Masks are found when needed: what leads
+    where once for each node (some milliseconds where nearly every token is legal), then what the token before allows
+    (up to half a millisecond). The last ones are kept, 16 MB, and 64 MB of lists of tokens.
+    """
+
+    automaton: Automaton
+    _language: SplitLanguage
+    _search: Search
+    _masks_made: Recent[Mask]
+    _most_after: dict[int, int]
+    _model: BytePairModel
+
+    def __init__(
+        self, automaton: Automaton, vocabulary: Vocabulary, left_context: str | None, compile_seconds: float = 0.0
+    ) -> None:
+        begin = time.perf_counter()
+        assert vocabulary.encoder is not None
+        model = byte_pair_model(vocabulary, vocabulary.encoder)
+        if model.is_ascii_only and bool((automaton.labels >= 0x80).any()):
+            raise UnsupportedError(
+                "the tokenizer normalizes texts, which changes none that is ASCII: tokenization='canonical' of a "
+                f"language with so many strings is supported for ASCII there, and {automaton!r} has other characters"
+            )
+        split, last = 0, NO_TOKEN
+        context = vocabulary.encoder.since_boundary(left_context or "")
+        if context:
+            ids = np.array(vocabulary.encoder.encode_batch([context])[0], np.int32)
+            split, last = model.split_after(context, ids, vocabulary)
+        language = SplitLanguage(automaton, vocabulary, model, split, token_distances(automaton, vocabulary))
+        super().__init__(
+            one_state(automaton.arrays),
+            vocabulary,
+            walks_before_storing=0,
+            tokenization="canonical",
+            left_context=left_context,
+            compile_seconds=compile_seconds + time.perf_counter() - begin,
+        )
+        self._set(
+            automaton=automaton,
+            start=(0, last, bool(language.is_final[0])),
+            _language=language,
+            _search=Search(language, model),
+            _masks_made=Recent(READY_LIMIT),
+            _most_after={},
+            _model=model,
+        )
+        if not self._search.can_end(0, last):
+            raise EmptyConstraintError(
+                f"the tokenizer itself never writes what is allowed behind the left context, of {automaton!r}"
+            )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return CanonicalConstraint, (self.automaton, self.vocabulary, self.left_context)
+
+    # Places
+
+    def _places_of(self, choices: Choices, token: int) -> Any:
+        """Where in ``choices.different`` each of its tokens leads after a token: int32[T]."""
+        if token == NO_TOKEN:
+            return choices.apart
+        return np.where(self._model.apart_from(token)[choices.tokens], choices.apart, choices.joined)
+
+    def place_after_token(self, place: Place, token_id: int) -> Place | None:
+        node, token, _ = place
+        choices = self._language.choices(node)
+        at = int(np.searchsorted(choices.tokens, token_id))
+        if at == len(choices.tokens) or choices.tokens[at] != token_id:
+            return None
+        is_apart = token == NO_TOKEN or bool(self._model.apart_from(token)[token_id])
+        after = int(choices.different[(choices.apart if is_apart else choices.joined)[at]])
+        if after == NOWHERE or not self._search.can_end(after, token_id):
+            return None
+        return after, token_id, bool(self._language.is_final[after])
+
+    # Masks
+
+    def mask(self, place: Place, remaining: int) -> Mask:
+        node, token, is_final = place
+        limit = None if self._is_generous(node, remaining) else remaining
+        key = node, token, limit
+        known = self._masks_made.get(key)
+        if known is not None:
+            return known
+        tokens = self._legal(node, token, limit)
+        is_row = len(tokens) > ROW_COUNT
+        mask = self.bits_of(tokens, is_final) if is_row else tokens
+        return self._masks_made.add(key, (mask, is_row, len(tokens)), mask.nbytes)
+
+    def _legal(self, node: int, token: int, limit: int | None) -> Any:
+        """The tokens that may follow, with so many left: int32, ascending."""
+        choices, search = self._language.choices(node), self._search
+        places = self._places_of(choices, token)
+        nodes = choices.different.tolist()
+        # Most nodes decide for all tokens that lead there; in the others the token does.
+        verdicts = np.full(len(nodes), NEVER, np.uint8)
+        for k, after in enumerate(nodes[:-1]):
+            if limit is not None:
+                verdicts[k] = search.verdict(after, limit - 1)
+            else:
+                verdicts[k] = SURE if self._language.is_easy(after) else OPEN
+        legal = verdicts[places]
+        for k in np.flatnonzero(legal == OPEN).tolist():
+            after, following = nodes[places[k]], int(choices.tokens[k])
+            if limit is not None:
+                is_legal = search.is_within(after, following, limit - 1)
+            else:
+                is_legal = search.can_end(after, following)
+            legal[k] = SURE if is_legal else NEVER
+        return choices.tokens[legal == SURE]
+
+    # Budgets
+
+    def _is_generous(self, node: int, remaining: int) -> bool:
+        """Whether so many tokens forbid nothing in a node."""
+        return remaining > NO_BUDGET // 2 or remaining > self._most_tokens_after(node)
+
+    def _most_tokens_after(self, node: int) -> int:
+        """The most tokens that the end takes after any token that may follow in a node, whichever came before."""
+        most = self._most_after.get(node)
+        if most is None:
+            choices, search = self._language.choices(node), self._search
+            most = -1
+            for k, after in enumerate(choices.different[:-1].tolist()):
+                if self._language.is_easy(after):
+                    most = max(most, search.fewest_at_end(after))
+                    continue
+                at = (choices.apart == k) | (choices.joined == k)
+                for token in choices.tokens[at].tolist():
+                    if search.can_end(after, token):
+                        most = max(most, search.fewest(after, token))
+            self._most_after[node] = most
+        return most
+
+    def is_within(self, place: Place, remaining: int) -> bool:
+        node, token, is_final = place
+        if is_final or remaining > NO_BUDGET // 2:
+            return remaining >= 0
+        return self._search.is_within(node, token, remaining)
+
+    def is_limited(self, place: Place, remaining: int) -> bool:
+        node, token, _ = place
+        if self._is_generous(node, remaining):
+            return False
+        return len(self._legal(node, token, remaining)) < len(self._legal(node, token, None))
+
+    def fewest_tokens(self, place: Place) -> int:
+        node, token, _ = place
+        return self._search.fewest(node, token)
+
+    def forced_bytes(self, place: Place, limit: int) -> bytes:
+        """None: bytes are not looked at, as in any canonical tokenization."""
+        return b""
+
+    @property
+    def nbytes(self) -> int:
+        return self.automaton.nbytes + self._language.nbytes + self._masks_made.nbytes
+
+    def stats(self) -> dict[str, Any]:
+        return {
+            "states": self.num_states,
+            "tokenization": self.tokenization,
+            "engine": "byte pairs and the pre-tokenizer, followed",
+            "nodes": self._language.num_nodes,
+            "mode": "lazy",
+            "bytes": self.nbytes,
+            "min_tokens": None,
+            "ready_masks": len(self._masks_made),
+            "ready_masks_made": len(self._masks_made),
+            "compile_seconds": self._compile_seconds,
+        }

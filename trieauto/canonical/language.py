@@ -1,0 +1,236 @@
+"""A language together with how the tokenizer splits its strings: nodes, and the tokens that lead from one to another."""
+
+from __future__ import annotations
+
+import threading
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..automaton import Automaton
+from ..errors import EmptyConstraintError, UnsupportedError
+from ..kernels.canonical_walk import FULL, explore, is_live_inside, numbers_of, tokens_within
+from ..kernels.walk import state_after
+from ..nfa import edges_of
+from ..recent import Recent
+from ..vocabulary import Vocabulary
+from .model import BytePairModel
+
+MOST_NODES = 2**22
+MOST_EDGES = 2**26
+MOST_KEPT = 64 * 2**20  # bytes of lists of tokens
+NOWHERE = -1
+
+Int32s = npt.NDArray[np.int32]
+
+
+class Following(NamedTuple):
+    """Tokens and where they lead.
+
+    Attributes:
+        tokens: int32[T], ascending.
+        ends: int32[T], the node that each leads to.
+        different: int32[D], these nodes, once each.
+        is_easy: uint8[T], whether the end can be reached from there whatever the token.
+    """
+
+    tokens: Int32s
+    ends: Int32s
+    different: Int32s
+    is_easy: npt.NDArray[np.uint8]
+
+
+class Choices(NamedTuple):
+    """The tokens that may follow in a node, whichever came before.
+
+    Attributes:
+        tokens: int32[T], ascending.
+        different: int32[D], nodes; the last is ``NOWHERE``.
+        apart, joined: int32[T], where in ``different`` each token leads: if its pre-token must begin with it, for the
+            token before and it do not stand side by side in one; and if it may also go on.
+    """
+
+    tokens: Int32s
+    different: Int32s
+    apart: Int32s
+    joined: Int32s
+
+
+class SplitLanguage:
+    """All nodes (q, s) of a language that texts reach (see ``kernels.canonical_walk``), and those inside of characters
+    at which tokens end, (q, s, p), as they are found.
+
+    A node does not say which token came last, so the pair rule (``kernels.byte_pairs``) is not in it. But at the
+    beginning of a pre-token any text that the language allows can be written: every text has its canonical tokens.
+
+    Attributes:
+        is_final: bool[>= N], whether the text may end in each node; 0 is the first one.
+        cuts: int32[>= N], the node in which a pre-token begins, from which the end can be reached; ``NOWHERE`` for none.
+        least: int32[>= N], the fewest tokens of any kind from each to the end.
+    """
+
+    def __init__(
+        self,
+        automaton: Automaton,
+        vocabulary: Vocabulary,
+        model: BytePairModel,
+        start_split: int,
+        distances: Int32s,
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._model = model
+        self._distances = distances
+        self._arrays = _edge_lists(automaton)
+        splitting = model.splitting
+        self._num_splits = len(splitting.steps)
+        nodes, self._keys, self._numbers, self._live, state = explore(
+            *self._arrays, automaton.accepting, model.decode, splitting.steps, splitting.cuts, splitting.boths,
+            splitting.finals, splitting.atoms, model.atom_data, model.atom_offsets, automaton.start, start_split,
+            MOST_NODES, MOST_EDGES,
+        )  # fmt: skip
+        if state == FULL:
+            raise UnsupportedError(
+                f"{automaton!r} takes more than {MOST_NODES:,} states to follow together with how the tokenizer splits "
+                "its strings: too many for tokenization='canonical'"
+            )
+        if not self._live[0]:
+            raise EmptyConstraintError(
+                f"the tokenizer itself never writes what is allowed, not one string of {automaton!r}"
+            )
+        self._num_between = len(nodes)  # between characters
+        self._nodes = np.concatenate([nodes, np.zeros((len(nodes), 1), np.int32)], axis=1)
+        self.cuts = self._linked(splitting.cuts)
+        self._boths = self._linked(splitting.boths)
+        self.least: Int32s = distances[self._nodes[:, 0]]
+        self.is_final = (automaton.accepting[nodes[:, 0]] != 0) & (splitting.finals[nodes[:, 1]] != 0)
+        self._inside: dict[tuple[int, int, int], int] = {}  # numbers of nodes inside of characters
+        self._lock = threading.Lock()
+        self._within: Recent[Following] = Recent(MOST_KEPT // 2)
+        self._choices: Recent[Choices] = Recent(MOST_KEPT // 2)
+
+    def _linked(self, links: Int32s) -> Int32s:
+        """For each node the live one in which ``links[s]`` stands for s."""
+        return self._numbers_of(self._nodes[:, 0], links[self._nodes[:, 1]])
+
+    def _numbers_of(self, states: Int32s, splits: Int32s) -> Int32s:
+        keys = states.astype(np.int64) * self._num_splits + splits
+        keys[splits < 0] = NOWHERE
+        return numbers_of(self._keys, self._numbers, self._live, keys)  # type: ignore[no-any-return]
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes there are, so far."""
+        return self._num_between + len(self._inside)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all arrays, in bytes."""
+        arrays = self._nodes, self._keys, self._numbers, self._live, self.cuts, self._boths, self.least, self.is_final
+        return sum(array.nbytes for array in arrays) + self._within.nbytes + self._choices.nbytes
+
+    def is_easy(self, nodes: Any) -> Any:
+        """Whether the end can be reached from a node, or from each of an array, whatever the token before: where the text
+        may end, or the pre-token, for then any text can be written."""
+        return self.is_final[nodes] | (self.cuts[nodes] != NOWHERE)
+
+    def going_on(self, node: int) -> Following:
+        """The tokens by which the pre-token goes on; in a node in which one begins, all that begin one."""
+        found = self._within.get(node)
+        if found is None:
+            model, tables = self._model, self._vocabulary.tables
+            tokens, places = tokens_within(
+                *self._arrays, model.decode, model.splitting.steps, *tables.trie[:3], model.is_written,
+                tables.max_token_length, *map(int, self._nodes[node]),
+            )  # fmt: skip
+            ends = self._numbers_of(places[:, 0], places[:, 1])
+            is_inside = places[:, 2] != 0
+            ends[is_inside] = self._numbers_inside(places[is_inside])
+            if self.cuts[node] == node:
+                own, own_ends = self._atoms(node)
+                tokens, ends = np.concatenate([tokens, own]), np.concatenate([ends, own_ends])
+            kept = np.flatnonzero(ends != NOWHERE)
+            order = kept[np.argsort(tokens[kept], kind="stable")]
+            tokens, ends = tokens[order], ends[order]
+            found = Following(tokens, ends, np.unique(ends), self.is_easy(ends).astype(np.uint8))
+            self._within.add(node, found, 9 * len(tokens))
+        return found
+
+    def _numbers_inside(self, places: Int32s) -> Int32s:
+        """The numbers of nodes inside of characters, new ones if need be; ``NOWHERE`` for those that are not live."""
+        different, inverse = np.unique(places, axis=0, return_inverse=True)
+        numbers = np.empty(len(different), np.int32)
+        with self._lock:
+            for k, place in enumerate(map(tuple, different.tolist())):
+                if place not in self._inside:
+                    numbers[k] = self._add_inside(place) if self._is_live_inside(*place) else NOWHERE
+                else:
+                    numbers[k] = self._inside[place]
+        return numbers[inverse.reshape(-1)]
+
+    def _is_live_inside(self, state: int, split: int, partial: int) -> bool:
+        model = self._model
+        return bool(
+            is_live_inside(
+                *self._arrays, model.decode, model.splitting.steps, self._keys, self._numbers, self._live,
+                state, split, partial,
+            )
+        )  # fmt: skip
+
+    def _add_inside(self, place: tuple[int, int, int]) -> int:
+        number = self.num_nodes
+        if number == len(self._nodes):  # arrays that others look at now stay as they are
+            self._nodes = np.concatenate([self._nodes, np.zeros_like(self._nodes)])
+            self.cuts = np.concatenate([self.cuts, np.full_like(self.cuts, NOWHERE)])
+            self._boths = np.concatenate([self._boths, np.full_like(self._boths, NOWHERE)])
+            self.least = np.concatenate([self.least, np.zeros_like(self.least)])
+            self.is_final = np.concatenate([self.is_final, np.zeros_like(self.is_final)])
+        self._nodes[number] = place
+        self.least[number] = self._distances[place[0]]
+        self._inside[place] = number
+        return number
+
+    def _atoms(self, node: int) -> tuple[Int32s, Int32s]:
+        """The tokens that are not made by merges, and where they lead from a node in which a pre-token begins."""
+        model = self._model
+        state, split, _ = map(int, self._nodes[node])
+        offsets = model.atom_offsets
+        states = [self._state_after(state, model.atom_data[begin:end]) for begin, end in pairwise(offsets.tolist())]
+        splits = model.splitting.atoms[split].copy()
+        splits[np.array(states, np.int32) < 0] = NOWHERE
+        return model.atom_ids, self._numbers_of(np.array(states, np.int32), splits)
+
+    def _state_after(self, state: int, data: npt.NDArray[np.uint8]) -> int:
+        labels, links, targets = self._arrays
+        return int(state_after(labels, links, targets, state, data))
+
+    def choices(self, node: int) -> Choices:
+        """The tokens that may follow in a node."""
+        found = self._choices.get(node)
+        if found is None:
+            cut, both = int(self.cuts[node]), int(self._boths[node])
+            joined = self.going_on(both if both >= 0 else node)
+            nothing = np.zeros(0, np.int32)
+            apart = self.going_on(cut) if cut >= 0 else Following(nothing, nothing, nothing, nothing.astype(np.uint8))
+            tokens = np.union1d(joined.tokens, apart.tokens).astype(np.int32)
+            different = np.append(np.union1d(joined.different, apart.different), NOWHERE).astype(np.int32)
+            places = [_places(tokens, different, following) for following in (apart, joined)]
+            found = Choices(tokens, different, *places)
+            self._choices.add(node, found, 12 * len(tokens))
+        return found
+
+
+def _places(tokens: Int32s, different: Int32s, following: Following) -> Int32s:
+    places = np.full(len(tokens), len(different) - 1, np.int32)
+    places[np.searchsorted(tokens, following.tokens)] = np.searchsorted(different[:-1], following.ends)
+    return places
+
+
+def _edge_lists(automaton: Automaton) -> tuple[npt.NDArray[np.uint8], Int32s, Int32s]:
+    if not automaton.is_trie:
+        return automaton.arrays
+    sources, labels, targets = edges_of(automaton)
+    links = np.zeros(automaton.num_states + 1, np.int32)
+    np.cumsum(np.bincount(sources, minlength=automaton.num_states), out=links[1:])
+    return labels, links, targets

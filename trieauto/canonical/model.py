@@ -1,0 +1,263 @@
+"""A byte-pair tokenizer as arrays: where it splits, and which token may follow which inside a pre-token."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import weakref
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import disk_cache
+from ..errors import UnsupportedError, shorten
+from ..kernels.byte_pairs import NOT_WRITTEN, apart_from, first_beside, left_tree, merge_trees, pair_table
+from ..packing import pack
+from ..recent import Recent
+from ..sources.byte_pair_rules import NUMERIC, BytePairRules, Split
+from ..sources.encoders import Encoder
+from ..vocabulary import Vocabulary
+from .characters import Alphabet, EngineClasses, alphabet, numeric, oniguruma, rust_regex
+from .patterns import NUM_CODE_POINTS, CharacterSet, Program, alternatives_of, parse_pattern, program_of_set
+from .splitting import NOWHERE, Atom, Splitting, Stage, is_total, splitting_automaton
+
+MOST_APART = 32 * 2**20  # bytes of rows that are kept
+MOST_STEPS = 20_000_000  # states times classes, of the automaton of where pre-tokens end
+
+_ARRAYS = ("decode", "steps", "cuts", "boths", "finals", "atoms")
+
+
+class BytePairModel:
+    """How a tokenizer writes texts, for following it. Immutable, thread-safe; one for each vocabulary.
+
+    Attributes:
+        decode: int32[D, 256], UTF-8 in classes of characters: see ``characters.Alphabet``.
+        splitting: where pre-tokens may end.
+        is_written: uint8[V], the tokens that merges make.
+        atom_ids: int32[A], the ids of the tokens that are not made by merges.
+        is_ascii_only: whether it holds for ASCII alone.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, rules: BytePairRules) -> None:
+        tables = vocabulary.tables
+        count = len(tables.offsets) - 1
+        self._prepare_merges(rules, count)
+        spelled = np.diff(tables.offsets) > 0
+        lost = [
+            token_id for token_id in rules.pieces.values() if self._births[token_id] >= -1 and not spelled[token_id]
+        ]
+        if lost:
+            raise UnsupportedError(
+                f"the tokenizer itself writes token {lost[0]:,}, which has no bytes in {vocabulary!r} (it may be a stop "
+                "token): tokenization='canonical' of a language with so many strings cannot follow it"
+            )
+        whole = _whole_tokens(rules, self._births) if rules.takes_whole else []
+        added = [
+            (text, token_id, stage)
+            for stage, step in enumerate(rules.added)
+            for text, token_id in step
+            if token_id < count and spelled[token_id]
+        ]
+        for text, token_id, _ in added:
+            if self._births[token_id] != NOT_WRITTEN:
+                raise UnsupportedError(
+                    f"the added token {shorten(text)} is one that merges make, too, which tokenization='canonical' of a "
+                    "language with so many strings does not support"
+                )
+        missing = sorted(set(range(256)) - {token[0] for token in rules.pieces if len(token) == 1})
+        self.is_ascii_only = rules.is_ascii_only
+        self.atom_ids = np.array([i for _, i in whole] + [i for _, i, _ in added], np.int32)
+        packed = pack([text.encode() for text, _ in whole] + [text.encode() for text, _, _ in added])
+        self.atom_data, self.atom_offsets = packed.data.copy(), packed.offsets
+        self.decode, self.splitting = _splitting_of(rules, missing, whole, added)
+        self._rows: Recent[npt.NDArray[np.uint8]] = Recent(MOST_APART)
+
+    def _prepare_merges(self, rules: BytePairRules, count: int) -> None:
+        is_piece = np.zeros(count, np.uint8)
+        byte_tokens = np.full(256, -1, np.int32)
+        for token, token_id in rules.pieces.items():
+            if token_id >= count:
+                raise UnsupportedError(f"the tokenizer has a token {token_id:,}, the vocabulary has {count:,} ids")
+            is_piece[token_id] = 1
+            if len(token) == 1:
+                byte_tokens[token[0]] = token_id
+        merges = rules.lefts, rules.rights, rules.ranks, rules.results
+        # Special tokens and stop tokens have no bytes in the vocabulary; merges are about the bytes that pieces have.
+        own = [b""] * count
+        for token, token_id in rules.pieces.items():
+            own[token_id] = token
+        packed = pack(own)
+        pairs = pair_table(*merges)
+        lefts, self._rights, births, kinds = merge_trees(
+            packed.data, packed.offsets, is_piece, byte_tokens, *pairs, *merges
+        )
+        self._pairs = lefts, self._rights, births, *pairs[:2]
+        self._births = births
+        if (kinds == 2).any():
+            first = int(np.flatnonzero(kinds == 2)[0])
+            raise UnsupportedError(
+                f"the tokenizer's merge of tokens {int(rules.lefts[first]):,} and {int(rules.rights[first]):,} comes "
+                "before those that make these: tokenization='canonical' of a language with so many strings does not "
+                "support that"
+            )
+        is_done = kinds == 1
+        order = np.flatnonzero(is_done)[np.lexsort((rules.ranks[is_done], rules.lefts[is_done]))]
+        links = np.zeros(count + 1, np.int32)
+        np.cumsum(np.bincount(rules.lefts[order], minlength=count), out=links[1:])
+        self._merges = links, rules.rights[order], rules.ranks[order]
+        self._tree = left_tree(lefts, births, np.argsort(-births.astype(np.int64), kind="stable"))
+        self.is_written = (births != NOT_WRITTEN).astype(np.uint8)
+
+    def apart_from(self, token: int) -> npt.NDArray[np.uint8]:
+        """Which tokens may not follow ``token`` inside a pre-token: uint8[V]. Some tenths of a millisecond; the last
+        ones are kept."""
+        row = self._rows.get(token)
+        if row is None:
+            row = apart_from(token, self._rights, self._births, *self._merges, *self._tree)
+            self._rows.add(token, row, row.nbytes)
+        return row
+
+    def can_follow(self, token: int, tokens: npt.NDArray[np.int32], is_wanted: npt.NDArray[np.uint8]) -> bool:
+        """Whether one of the wanted ones of ``tokens`` may follow a token inside a pre-token. Well under a microsecond for
+        each that may not."""
+        return bool(first_beside(token, tokens, is_wanted, *self._pairs) >= 0)
+
+    def split_after(self, text: str, tokens: npt.NDArray[np.int32], vocabulary: Vocabulary) -> tuple[int, int]:
+        """The state of ``splitting`` after a text that was written in these tokens, and the last of them (-1 for none
+        that could be joined with what follows)."""
+        split, last = 0, -1
+        spelled = vocabulary.tokens
+        atoms = {int(token_id): k for k, token_id in enumerate(self.atom_ids)}
+        for token_id in tokens.tolist():
+            data = spelled[token_id] if token_id < len(spelled) else None
+            if data is None:
+                split, last = 0, -1  # a special token
+                continue
+            if token_id in atoms:
+                split, last = int(self.splitting.atoms[split, atoms[token_id]]), -1
+            else:
+                is_apart = last < 0 or bool(self.apart_from(last)[token_id])
+                split = int((self.splitting.cuts if is_apart else self.splitting.boths)[split])
+                partial = 0
+                for byte in data:
+                    code = int(self.decode[partial, byte])
+                    partial = max(code, 0)
+                    if code < 0 and split != NOWHERE:
+                        split = NOWHERE if code == -1 else int(self.splitting.steps[split, -2 - code])
+                last = token_id
+            if split == NOWHERE:
+                raise UnsupportedError(
+                    f"how the tokenizer writes the left context {shorten(text)} could not be followed"
+                )
+        return split, last
+
+
+def _whole_tokens(rules: BytePairRules, births: npt.NDArray[np.int32]) -> list[tuple[str, int]]:
+    """Tokens that merges do not make, and that are whole characters."""
+    found = []
+    for token, token_id in rules.pieces.items():
+        if births[token_id] == NOT_WRITTEN:
+            try:
+                found.append((token.decode(), token_id))
+            except UnicodeDecodeError:
+                continue
+    return found
+
+
+def _splitting_of(
+    rules: BytePairRules,
+    missing: list[int],
+    whole: list[tuple[str, int]],
+    added: list[tuple[str, int, int]],
+) -> tuple[npt.NDArray[np.int32], Splitting]:
+    described = (
+        [tuple(vars(split).items()) for split in rules.splits],
+        rules.engine,
+        metadata.version("tokenizers" if rules.engine == "oniguruma" else "tiktoken"),
+        [[text for text, _ in step] for step in rules.added],
+        missing,
+        [text for text, _ in whole],
+        [(text, stage) for text, _, stage in added],
+        rules.is_ascii_only,
+        _own_digest(),
+    )
+    key = hashlib.blake2b(json.dumps(described).encode(), digest_size=16).hexdigest()
+    stored: dict[str, Any] | None = disk_cache.load("splitting", key)
+    if stored is None or stored.keys() != set(_ARRAYS):
+        letters, splitting = _made_splitting(rules, missing, whole, added)
+        stored = dict(zip(_ARRAYS, (letters.decode, *splitting), strict=True))
+        disk_cache.save("splitting", key, stored)
+    return stored["decode"], Splitting(*(stored[name] for name in _ARRAYS[1:]))
+
+
+def _made_splitting(
+    rules: BytePairRules,
+    missing: list[int],
+    whole: list[tuple[str, int]],
+    added: list[tuple[str, int, int]],
+) -> tuple[Alphabet, Splitting]:
+    is_rust = rules.engine == "rust"
+    classes = EngineClasses(rust_regex if is_rust else oniguruma)
+    programs = [alternatives_of(sorted((text for text, _ in step), key=len, reverse=True)) for step in rules.added]
+    programs += [_program(split, classes, is_rust) for split in rules.splits]
+    singles = sorted({character for text, _ in whole for character in text})
+    sets: list[CharacterSet] = [leaf for program in programs for leaf in program.leaves]
+    for character in singles:
+        only = np.zeros(NUM_CODE_POINTS, bool)
+        only[ord(character)] = True
+        sets.append(only)
+    letters = alphabet(sets, [*missing, *(range(0x80, 256) if rules.is_ascii_only else ())])
+    _, firsts = np.unique(letters.classes, return_index=True)
+    examples = firsts[-letters.num_classes :]  # a character of each class; surrogates, of none, come first
+    stages = []
+    for number, program in enumerate(programs):
+        is_added = number < len(rules.added)
+        stage = Stage(program, [leaf[examples] for leaf in program.leaves], is_added=is_added)
+        keeps_gaps = is_added or rules.splits[number - len(rules.added)].keeps_gaps
+        if not is_added and keeps_gaps and is_total(stage, letters.num_classes):
+            keeps_gaps = False
+        stages.append(Stage(stage.program, stage.leaves, is_added, keeps_gaps))
+    atoms = [Atom(_classes(text, letters)) for text, _ in whole]
+    atoms += [Atom(_classes(text, letters), stage) for text, _, stage in added]
+    return letters, splitting_automaton(stages, letters.num_classes, atoms)
+
+
+def _program(split: Split, classes: EngineClasses, is_rust: bool) -> Program:
+    if split.pattern != NUMERIC:
+        return parse_pattern(split.pattern, classes, dollar_is_end=is_rust)
+    return program_of_set(classes.found_by(numeric), is_repeated=split.is_repeated)
+
+
+def _classes(text: str, letters: Alphabet) -> tuple[int, ...]:
+    return tuple(int(letters.classes[ord(character)]) for character in text)
+
+
+@cache
+def _own_digest() -> str:
+    """Of the code that makes the automaton: what another version made is not used."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in ("patterns", "characters", "splitting", "model"):
+        digest.update((Path(__file__).parent / f"{name}.py").read_bytes())
+    return digest.hexdigest()
+
+
+_models: weakref.WeakKeyDictionary[Vocabulary, BytePairModel] = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def byte_pair_model(vocabulary: Vocabulary, encoder: Encoder) -> BytePairModel:
+    """The model of a vocabulary's tokenizer: made once, in some seconds the first time and then from disk.
+
+    Raises:
+        UnsupportedError: not a byte-level BPE, or one with steps that are not supported; the message names them.
+    """
+    with _lock:
+        model = _models.get(vocabulary)
+        if model is None:
+            model = _models[vocabulary] = BytePairModel(vocabulary, encoder.rules())
+        return model

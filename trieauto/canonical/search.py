@@ -1,0 +1,217 @@
+"""How many canonical tokens the end takes: a search that looks at the pair rule only where it decides.
+
+Three bounds, each a search by deepening with what it found kept:
+
+- ``_relaxed``: the fewest tokens from a node if any two may stand side by side. A lower bound.
+- ``_from_cut``: the fewest from a node in which a pre-token begins: no token before it matters.
+- ``_after``: the fewest from a node after a given token: the end of the pre-token here, or tokens that go on in it.
+
+And whether the end can be reached at all, after a token: at the end of its pre-token it can; so only ways inside of
+that one need be looked at.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable
+
+import numpy as np
+import numpy.typing as npt
+
+from ..recent import Recent
+from .language import NOWHERE, SplitLanguage
+from .model import BytePairModel
+
+ENDLESS = 2**31 - 1
+NEVER, SURE, OPEN = range(3)
+MOST_REACHED = 16 * 2**20  # bytes
+
+
+class _Bounds:
+    """What is known of the fewest tokens from somewhere."""
+
+    def __init__(self) -> None:
+        self._least: dict[Hashable, int] = {}
+        self._most: dict[Hashable, int] = {}
+
+    def answer(self, key: Hashable, tokens: int) -> bool | None:
+        """Whether so many are enough, if that is known."""
+        if self._most.get(key, ENDLESS) <= tokens:
+            return True
+        return False if self._least.get(key, 0) > tokens else None
+
+    def keep(self, key: Hashable, tokens: int, is_enough: bool) -> bool:
+        if is_enough:
+            self._most[key] = min(tokens, self._most.get(key, ENDLESS))
+        else:
+            self._least[key] = max(tokens + 1, self._least.get(key, 0))
+        return is_enough
+
+
+class Search:
+    """Over the nodes of one language. Thread-safe: what two threads find at once is the same."""
+
+    def __init__(self, language: SplitLanguage, model: BytePairModel) -> None:
+        self._language = language
+        self._model = model
+        self._relaxed_bounds, self._cut_bounds, self._after_bounds = _Bounds(), _Bounds(), _Bounds()
+        self._can_end: dict[tuple[int, int], bool] = {}
+        self._reached: Recent[tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]] = Recent(MOST_REACHED)
+        self._lock = threading.RLock()
+
+    # Without a budget
+
+    def can_end(self, node: int, token: int) -> bool:
+        """Whether the end can be reached from a node after a token."""
+        if self._language.is_easy(node):
+            return True
+        if token < 0:
+            return False
+        known = self._can_end.get((node, token))
+        if known is not None:
+            return known
+        # Depth first; what was seen and does not lead to the end is kept as such when all of it is done.
+        seen = {(node, token)}
+        way = [(node, token)]
+        waiting = [self._open(node, token)]
+        while way:
+            if waiting[-1] is None:
+                for key in way:
+                    self._can_end[key] = True
+                return True
+            while waiting[-1] and (waiting[-1][-1] in seen or self._can_end.get(waiting[-1][-1]) is False):
+                waiting[-1].pop()
+            if not waiting[-1]:
+                way.pop()
+                waiting.pop()
+                continue
+            following = waiting[-1].pop()
+            seen.add(following)
+            way.append(following)
+            waiting.append(None if self._can_end.get(following) else self._open(*following))
+        for key in seen:
+            self._can_end[key] = False
+        return False
+
+    def _open(self, node: int, token: int) -> list[tuple[int, int]] | None:
+        """The nodes and tokens that may follow inside the pre-token; None if one of them leads to its end."""
+        following = self._language.going_on(node)
+        if self._model.can_follow(token, following.tokens, following.is_easy):
+            return None
+        tokens, ends = self._joined(node, token)
+        return list(zip(ends.tolist(), tokens.tolist(), strict=True))
+
+    def _joined(self, node: int, token: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """The tokens that go on in the pre-token after a token, and where they lead."""
+        following = self._language.going_on(node)
+        may = self._model.apart_from(token)[following.tokens] == 0
+        return following.tokens[may], following.ends[may]
+
+    # With a budget
+
+    def fewest(self, node: int, token: int) -> int:
+        """The fewest tokens from a node after a token; the end must be in reach."""
+        tokens = int(self._language.least[node])
+        while not self.is_within(node, token, tokens):
+            tokens += 1
+        return tokens
+
+    def fewest_at_end(self, node: int) -> int:
+        """The fewest tokens from a node where the pre-token may end, if it does: after any token, no more are needed."""
+        if self._language.is_final[node]:
+            return 0
+        cut = int(self._language.cuts[node])
+        tokens = int(self._language.least[cut])
+        with self._lock:
+            while not self._is_within_from_cut(cut, tokens):
+                tokens += 1
+        return tokens
+
+    def verdict(self, node: int, tokens: int) -> int:
+        """Whether so many tokens are enough from a node after any token (``SURE``), after none (``NEVER``), or after some
+        (``OPEN``)."""
+        with self._lock:
+            return self._verdict(node, tokens)
+
+    def _verdict(self, node: int, tokens: int) -> int:
+        if self._language.is_final[node]:
+            return SURE if tokens >= 0 else NEVER
+        cut = int(self._language.cuts[node])
+        if cut != NOWHERE and self._is_within_from_cut(cut, tokens):
+            return SURE
+        return OPEN if cut != node and self._is_relaxed_within(node, tokens) else NEVER
+
+    def is_within(self, node: int, token: int, tokens: int) -> bool:
+        """Whether the end can be reached from a node after a token in so many more."""
+        with self._lock:
+            return self._is_within(node, token, tokens)
+
+    def _is_within(self, node: int, token: int, tokens: int) -> bool:
+        language = self._language
+        if language.is_final[node]:
+            return tokens >= 0
+        if tokens <= 0 or self._language.least[node] > tokens:
+            return False
+        cut = int(language.cuts[node])
+        if cut != NOWHERE and self._is_within_from_cut(cut, tokens):
+            return True
+        if cut == node or token < 0:
+            return False
+        key = node, token
+        known = self._after_bounds.answer(key, tokens)
+        if known is not None:
+            return known
+        is_enough = False
+        if self._is_relaxed_within(node, tokens):
+            following = language.going_on(node)
+            sure, open_ = self._reaching(node, tokens - 1)
+            is_enough = self._model.can_follow(token, following.tokens, sure)
+            if not is_enough and open_.any():
+                may = (open_ != 0) & (self._model.apart_from(token)[following.tokens] == 0)
+                is_enough = self._any_within(following.tokens[may], following.ends[may], tokens - 1)
+        return self._after_bounds.keep(key, tokens, is_enough)
+
+    def _is_within_from_cut(self, cut: int, tokens: int) -> bool:
+        known = self._cut_bounds.answer(cut, tokens)
+        if known is not None:
+            return known
+        is_enough = False
+        if tokens > 0 and self._language.least[cut] <= tokens and self._is_relaxed_within(cut, tokens):
+            following = self._language.going_on(cut)
+            sure, open_ = self._reaching(cut, tokens - 1)
+            is_enough = bool(sure.any()) or self._any_within(
+                following.tokens[open_ != 0], following.ends[open_ != 0], tokens - 1
+            )
+        return self._cut_bounds.keep(cut, tokens, is_enough)
+
+    def _reaching(self, node: int, tokens: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+        """Of the tokens that go on from a node: after which so many more are enough, whatever the token, and after which
+        they may be: uint8 each."""
+        found = self._reached.get((node, tokens))
+        if found is None:
+            following = self._language.going_on(node)
+            verdicts = np.array([self._verdict(end, tokens) for end in following.different.tolist()], np.uint8)
+            each = verdicts[np.searchsorted(following.different, following.ends)]
+            found = (each == SURE).astype(np.uint8), (each == OPEN).astype(np.uint8)
+            self._reached.add((node, tokens), found, 2 * len(each))
+        return found
+
+    def _any_within(self, tokens: npt.NDArray[np.int32], ends: npt.NDArray[np.int32], left: int) -> bool:
+        return any(self._is_within(end, token, left) for token, end in zip(tokens.tolist(), ends.tolist(), strict=True))
+
+    def _is_relaxed_within(self, node: int, tokens: int) -> bool:
+        language = self._language
+        if language.is_final[node]:
+            return tokens >= 0
+        if tokens <= 0 or self._language.least[node] > tokens:
+            return False
+        known = self._relaxed_bounds.answer(node, tokens)
+        if known is not None:
+            return known
+        cut = int(language.cuts[node])
+        is_enough = cut not in (NOWHERE, node) and self._is_relaxed_within(cut, tokens)
+        if not is_enough:
+            different = language.going_on(node).different
+            near = different[language.least[different] <= tokens - 1]
+            is_enough = any(self._is_relaxed_within(following, tokens - 1) for following in near.tolist())
+        return self._relaxed_bounds.keep(node, tokens, is_enough)

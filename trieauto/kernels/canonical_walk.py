@@ -1,0 +1,342 @@
+"""A language followed together with how a tokenizer splits texts: states (q, s, p).
+
+q is the language's state, s the splitting automaton's (``canonical.splitting``), p the UTF-8 decoder's
+(``canonical.characters``), 0 between characters: those are the nodes. Languages are edge lists (see ``edges``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .edges import find_edge
+from .jit import helper, kernel
+from .token_trie import BASE, CHECK, FIRST, FIRST_CHILD, LAST, NEXT_SIBLING
+from .walk import TOKEN_TRIE, enlarged
+
+NOWHERE = -1
+FULL = 1  # there were more nodes or edges than allowed
+
+LANGUAGE = "uint8[::1], int32[::1], int32[::1]"
+SPLITTING = "int32[:, ::1], int32[:, ::1]"  # decode, steps
+_EMPTY = np.int64(-1)
+
+
+@helper
+def _hashed(key, mask):
+    mixed = key * np.int64(-7046029254386353131)
+    return (mixed ^ (mixed >> 29)) & mask
+
+
+@helper
+def _slot(keys, key):
+    """Where in an open hash table a key is, or would be."""
+    mask = len(keys) - 1
+    slot = _hashed(key, mask)
+    while keys[slot] != key and keys[slot] != _EMPTY:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@helper
+def _grown(keys, numbers):
+    """The table with room for four times as much."""
+    larger_keys = np.full(4 * len(keys), _EMPTY, np.int64)
+    larger_numbers = np.empty(4 * len(keys), np.int32)
+    for old in range(len(keys)):
+        if keys[old] != _EMPTY:
+            slot = _slot(larger_keys, keys[old])
+            larger_keys[slot], larger_numbers[slot] = keys[old], numbers[old]
+    return larger_keys, larger_numbers
+
+
+@helper
+def _moved(decode, steps, split, partial, byte):
+    """Where a byte leads the splitting automaton and the decoder; the first is ``NOWHERE`` if it leads nowhere."""
+    code = decode[partial, byte]
+    if code >= 0:
+        return np.int64(split), np.int64(code)
+    if code == NOWHERE:
+        return np.int64(NOWHERE), np.int64(0)
+    return np.int64(steps[split, -2 - code]), np.int64(0)
+
+
+@helper
+def _characters_from(labels, links, targets, decode, state, pairs, pair_keys, found, found_keys):
+    """The classes of characters that may follow in a state of the language, and the states after them, once each, in
+    ``found``; how many, or -1 if there is not enough room. ``pairs``: working space; the tables' keys must be empty and
+    are left so."""
+    num_partials = np.int64(len(decode))
+    count = 0
+    waiting, done = 1, 0
+    pairs[0, 0], pairs[0, 1] = state, 0
+    while done < waiting:
+        now, partial = np.int64(pairs[done, 0]), np.int64(pairs[done, 1])
+        done += 1
+        for edge in range(links[now], links[now + 1]):
+            code = np.int64(decode[partial, labels[edge]])
+            if code == NOWHERE:
+                continue
+            target = np.int64(targets[edge])
+            if code >= 0:
+                key = target * num_partials + code
+                slot = _slot(pair_keys, key)
+                if pair_keys[slot] == _EMPTY:
+                    if 2 * waiting >= len(pair_keys) or waiting >= len(pairs):
+                        count = -1
+                        break
+                    pair_keys[slot] = key
+                    pairs[waiting, 0], pairs[waiting, 1] = target, code
+                    waiting += 1
+            else:
+                key = (target << 20) | (-2 - code)
+                slot = _slot(found_keys, key)
+                if found_keys[slot] == _EMPTY:
+                    if 2 * count >= len(found_keys) or count >= len(found):
+                        count = -1
+                        break
+                    found_keys[slot] = key
+                    found[count, 0], found[count, 1] = -2 - code, target
+                    count += 1
+        if count < 0:
+            break
+    pair_keys[:] = _EMPTY
+    found_keys[:] = _EMPTY
+    return count
+
+
+@kernel(
+    f"Tuple((int32[:, ::1], int64[::1], int32[::1], uint8[::1], int64))"
+    f"({LANGUAGE}, uint8[::1], {SPLITTING}, int32[::1], int32[::1], uint8[::1], int32[:, ::1], uint8[::1], int64[::1],"
+    " int64, int64, int64, int64)"
+)
+def explore(
+    labels, links, targets, accepting, decode, steps, cuts, boths, finals, atoms, atom_data, atom_offsets,
+    start, start_split, max_nodes, max_edges,
+):  # fmt: skip
+    """All nodes (q, s) that texts lead to from (start, start_split) between characters, and whether the end can be
+    reached from each.
+
+    Args:
+        cuts, boths, finals, atoms: of ``canonical.splitting.Splitting``.
+        atom_data, atom_offsets: the bytes of the tokens that are not made by merges.
+
+    Returns:
+        nodes int32[N, 2]; a hash table of them, keys int64 (``q * S + s``) and numbers int32; whether each is live,
+        uint8[N]; and ``FULL`` if there are more than allowed (then the rest means nothing), else 0.
+    """
+    num_splits = np.int64(len(steps))
+    nodes = np.empty((1024, 2), np.int32)
+    keys = np.full(4096, _EMPTY, np.int64)
+    numbers = np.empty(4096, np.int32)
+    succ_links = np.zeros(1025, np.int64)
+    successors = np.empty(8192, np.int32)
+    last_seen = np.full(1024, np.int32(-1), np.int32)
+    # For each state of the language the characters that may follow: made when first needed.
+    char_first = np.full(len(links) - 1, np.int64(-1), np.int64)
+    char_last = np.zeros(len(links) - 1, np.int64)
+    chars = np.empty((1024, 2), np.int32)
+    num_chars = np.int64(0)
+    pairs = np.empty((1024, 2), np.int32)
+    pair_keys = np.full(2048, _EMPTY, np.int64)
+    found = np.empty((1024, 2), np.int32)
+    found_keys = np.full(2048, _EMPTY, np.int64)
+
+    count, done, num_edges = np.int64(1), np.int64(0), np.int64(0)
+    nodes[0, 0], nodes[0, 1] = start, start_split
+    slot = _slot(keys, start * num_splits + start_split)
+    keys[slot], numbers[slot] = start * num_splits + start_split, 0
+    num_atoms = len(atom_offsets) - 1
+    while done < count:
+        state, split = np.int64(nodes[done, 0]), np.int64(nodes[done, 1])
+        if char_first[state] < 0:
+            while True:
+                size = _characters_from(labels, links, targets, decode, state, pairs, pair_keys, found, found_keys)
+                if size >= 0:
+                    break
+                pairs, found = np.empty((2 * len(pairs), 2), np.int32), np.empty((2 * len(found), 2), np.int32)
+                pair_keys = np.full(2 * len(pair_keys), _EMPTY, np.int64)
+                found_keys = np.full(2 * len(found_keys), _EMPTY, np.int64)
+            while num_chars + size > len(chars):
+                more_chars = np.empty((2 * len(chars), 2), np.int32)
+                more_chars[:num_chars] = chars[:num_chars]
+                chars = more_chars
+            chars[num_chars : num_chars + size] = found[:size]
+            char_first[state], char_last[state] = num_chars, num_chars + size
+            num_chars += size
+        first, last = char_first[state], char_last[state]
+        for k in range(first - 2 - num_atoms, last):
+            new_state = state
+            if k >= first:
+                new_state, new_split = np.int64(chars[k, 1]), np.int64(steps[split, chars[k, 0]])
+            elif k == first - 1:
+                new_split = np.int64(cuts[split])
+            elif k == first - 2:
+                new_split = np.int64(boths[split])
+            else:
+                atom = k - (first - 2 - num_atoms)
+                new_split = np.int64(atoms[split, atom])
+                for at in range(atom_offsets[atom], atom_offsets[atom + 1]):
+                    edge = find_edge(labels, links, new_state, np.int64(atom_data[at]))
+                    if edge < 0:
+                        new_split = np.int64(NOWHERE)
+                        break
+                    new_state = np.int64(targets[edge])
+            if new_split < 0:
+                continue
+            key = new_state * num_splits + new_split
+            slot = _slot(keys, key)
+            if keys[slot] == _EMPTY:
+                if count == max_nodes:
+                    return nodes[:0], keys[:0], numbers[:0], np.zeros(0, np.uint8), np.int64(FULL)
+                if 2 * count >= len(keys):
+                    keys, numbers = _grown(keys, numbers)
+                    slot = _slot(keys, key)
+                if count == len(nodes):
+                    more_nodes = np.empty((2 * count, 2), np.int32)
+                    more_nodes[:count] = nodes
+                    nodes = more_nodes
+                    more_links = np.zeros(2 * count + 1, np.int64)
+                    more_links[: count + 1] = succ_links
+                    succ_links = more_links
+                    more_seen = np.full(2 * count, np.int32(-1), np.int32)
+                    more_seen[:count] = last_seen
+                    last_seen = more_seen
+                nodes[count, 0], nodes[count, 1] = new_state, new_split
+                keys[slot], numbers[slot] = key, count
+                count += 1
+            number = numbers[slot]
+            if last_seen[number] != done:
+                last_seen[number] = done
+                if num_edges == max_edges:
+                    return nodes[:0], keys[:0], numbers[:0], np.zeros(0, np.uint8), np.int64(FULL)
+                if num_edges == len(successors):
+                    successors = enlarged(successors, num_edges)
+                successors[num_edges] = number
+                num_edges += 1
+        done += 1
+        succ_links[done] = num_edges
+    live = _live(nodes, count, accepting, finals, succ_links, successors, num_edges)
+    return nodes[:count].copy(), keys, numbers, live, np.int64(0)
+
+
+@helper
+def _live(nodes, count, accepting, finals, succ_links, successors, num_edges):
+    """From which nodes a way leads to where the text may end: uint8[N]."""
+    back_links = np.zeros(count + 1, np.int64)
+    for k in range(num_edges):
+        back_links[successors[k] + 1] += 1
+    for k in range(count):
+        back_links[k + 1] += back_links[k]
+    filled = back_links[:count].copy()
+    back = np.empty(num_edges, np.int32)
+    for node in range(count):
+        for k in range(succ_links[node], succ_links[node + 1]):
+            target = successors[k]
+            back[filled[target]] = node
+            filled[target] += 1
+    live = np.zeros(count, np.uint8)
+    waiting = np.empty(count, np.int32)
+    num_waiting = 0
+    for node in range(count):
+        if accepting[nodes[node, 0]] and finals[nodes[node, 1]]:
+            live[node] = 1
+            waiting[num_waiting] = node
+            num_waiting += 1
+    while num_waiting > 0:
+        num_waiting -= 1
+        node = waiting[num_waiting]
+        for k in range(back_links[node], back_links[node + 1]):
+            source = back[k]
+            if not live[source]:
+                live[source] = 1
+                waiting[num_waiting] = source
+                num_waiting += 1
+    return live
+
+
+@kernel("int32[::1](int64[::1], int32[::1], uint8[::1], int64[::1])")
+def numbers_of(keys, numbers, live, wanted):
+    """The numbers of nodes by their keys; ``NOWHERE`` for one that no text leads to, or that is not live: int32."""
+    found = np.full(len(wanted), np.int32(NOWHERE), np.int32)
+    for k in range(len(wanted)):
+        if wanted[k] < 0:
+            continue
+        slot = _slot(keys, wanted[k])
+        if keys[slot] == wanted[k] and live[numbers[slot]]:
+            found[k] = numbers[slot]
+    return found
+
+
+@kernel(f"boolean({LANGUAGE}, {SPLITTING}, int64[::1], int32[::1], uint8[::1], int64, int64, int64)")
+def is_live_inside(labels, links, targets, decode, steps, keys, numbers, live, state, split, partial):
+    """Whether some end of a character leads to a live node."""
+    stack = np.empty((1024, 2), np.int64)
+    stack[0, 0], stack[0, 1] = state, partial
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        now, part = stack[depth, 0], stack[depth, 1]
+        for edge in range(links[now], links[now + 1]):
+            new_split, new_partial = _moved(decode, steps, split, part, labels[edge])
+            if new_split < 0:
+                continue
+            if new_partial != 0:
+                stack[depth, 0], stack[depth, 1] = targets[edge], new_partial
+                depth += 1
+                continue
+            key = np.int64(targets[edge]) * len(steps) + new_split
+            slot = _slot(keys, key)
+            if keys[slot] == key and live[numbers[slot]]:
+                return True
+    return False
+
+
+@kernel(
+    f"Tuple((int32[::1], int32[:, ::1]))({LANGUAGE}, {SPLITTING}, {TOKEN_TRIE}, uint8[::1], int64, int64, int64, int64)"
+)
+def tokens_within(
+    labels, links, targets, decode, steps, nodes, siblings, token_ids, is_written, max_token_length, state, split,
+    partial,
+):  # fmt: skip
+    """The tokens that go on from (q, s, p) without beginning a new piece inside: int32[T], in the order of their bytes;
+    and where they lead, int32[T, 3]. Tokens that merges never make are left out."""
+    tokens = np.empty(256, np.int32)
+    ends = np.empty((256, 3), np.int32)
+    count = np.int64(0)
+    stack = np.empty((max_token_length + 2, 5), np.int64)  # slot, next byte (-1 for none), q, s, p
+    stack[0, 0], stack[0, 2], stack[0, 3], stack[0, 4] = 0, state, split, partial
+    stack[0, 1] = siblings[0, FIRST_CHILD] if nodes[0, BASE] != 0 else -1
+    depth = 0
+    while depth >= 0:
+        slot, byte = stack[depth, 0], stack[depth, 1]
+        if byte < 0:
+            depth -= 1
+            continue
+        child = np.int64(nodes[slot, BASE]) + byte
+        following = np.int64(siblings[child, NEXT_SIBLING])
+        stack[depth, 1] = following if following != 0 else -1
+        if nodes[child, CHECK] != slot:
+            continue
+        edge = find_edge(labels, links, stack[depth, 2], byte)
+        if edge < 0:
+            continue
+        new_split, new_partial = _moved(decode, steps, stack[depth, 3], stack[depth, 4], byte)
+        if new_split < 0:
+            continue
+        target = np.int64(targets[edge])
+        for k in range(nodes[child, FIRST], nodes[child, LAST]):
+            if not is_written[token_ids[k]]:
+                continue
+            if count == len(tokens):
+                tokens = enlarged(tokens, count)
+                more = np.empty((len(tokens), 3), np.int32)
+                more[:count] = ends
+                ends = more
+            tokens[count] = token_ids[k]
+            ends[count, 0], ends[count, 1], ends[count, 2] = target, new_split, new_partial
+            count += 1
+        if nodes[child, BASE] != 0:
+            depth += 1
+            stack[depth, 0], stack[depth, 1] = child, siblings[child, FIRST_CHILD]
+            stack[depth, 2], stack[depth, 3], stack[depth, 4] = target, new_split, new_partial
+    return tokens[:count].copy(), ends[:count].copy()
