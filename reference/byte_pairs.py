@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 
 def merged(symbols: Sequence[int], merges: Mapping[tuple[int, int], tuple[int, int]]) -> list[int]:
@@ -13,7 +14,7 @@ def merged(symbols: Sequence[int], merges: Mapping[tuple[int, int], tuple[int, i
     """
     now = list(symbols)
     while True:
-        ranked = [(merges[pair][0], place) for place, pair in enumerate(zip(now, now[1:])) if pair in merges]
+        ranked = [(merges[pair][0], place) for place, pair in enumerate(pairwise(now)) if pair in merges]
         if not ranked:
             return now
         _, place = min(ranked)

@@ -27,7 +27,7 @@ DEEPSEEK = [
     r"|\s*[\r\n]+|\s+(?!\S)|\s+",
 ]
 PATTERNS: dict[str, Sequence[str]] = {
-    "qwen": [QWEN_PATTERN],
+    "qwen-pattern": [QWEN_PATTERN],
     "cl100k": [CL100K],
     "o200k": [O200K],
     "deepseek": DEEPSEEK,

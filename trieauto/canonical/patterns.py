@@ -76,19 +76,20 @@ def program_of_set(characters: CharacterSet, *, is_repeated: bool) -> Program:
     return program
 
 
-def parse_pattern(pattern: str, classes: Classes, *, dollar_is_end: bool) -> Program:
+def parse_pattern(pattern: str, classes: Classes, *, is_rust: bool) -> Program:
     """The program of a regular expression.
 
     Args:
         pattern: in the notation that Oniguruma and Rust's regex share.
         classes: what its classes hold.
-        dollar_is_end: whether ``$`` holds at the end of the text alone.
+        is_rust: whether it is Rust's: there ``$`` holds at the end of the text alone, and ``{1,3}+`` is possessive;
+            to Oniguruma that is ``(?:x{1,3})+``.
 
     Raises:
         UnsupportedError: what the notation has beyond classes, groups, alternatives, greedy repeats and looking at the
             next character. (Possessive repeats are taken where they match what greedy ones do.)
     """
-    node = _Parser(pattern, classes, dollar_is_end).whole()
+    node = _Parser(pattern, classes, is_rust).whole()
     program = Program()
     _Writer(program).write(node)
     program.instructions.append(Instruction(MATCH))
@@ -243,10 +244,10 @@ _ATOM_ENDS = "|)"
 
 
 class _Parser:
-    def __init__(self, pattern: str, classes: Classes, dollar_is_end: bool) -> None:
+    def __init__(self, pattern: str, classes: Classes, is_rust: bool) -> None:
         self._pattern = pattern
         self._classes = classes
-        self._dollar_is_end = dollar_is_end
+        self._is_rust = is_rust
         self._at = 0
         self._ignores_case = False
 
@@ -298,6 +299,7 @@ class _Parser:
     def _repeated(self, atom: _Node) -> tuple[_Node, bool]:
         least: int = 1
         bounds: int | None = 1
+        has_braces = self._peek("{")
         if self._take("*"):
             least, bounds = 0, None
         elif self._take("+"):
@@ -314,7 +316,10 @@ class _Parser:
             self._refuse(f"more than {MOST_COPIES:,} repeats")
         if self._take("?"):
             self._refuse("a lazy repeat")
-        return _Repeat(atom, least, bounds), self._take("+")
+        repeat = _Repeat(atom, least, bounds)
+        if has_braces and not self._is_rust:
+            return (_Repeat(repeat, 1, None) if self._take("+") else repeat), False
+        return repeat, self._take("+")
 
     def _bounds(self) -> tuple[int, int | None]:
         end = self._pattern.find("}", self._at)
@@ -344,7 +349,7 @@ class _Parser:
             return _Leaf(self._class())
         character = self._pattern[self._at]
         if character == "$":
-            if not self._dollar_is_end:
+            if not self._is_rust:
                 self._refuse("'$', which also holds before the end of a line,")
             self._at += 1
             return _Look(None, True)

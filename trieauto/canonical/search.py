@@ -13,7 +13,8 @@ that one need be looked at.
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable
+from collections.abc import Generator, Hashable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,24 @@ ENDLESS = 2**31 - 1
 NEVER, SURE, OPEN = range(3)
 MOST_REACHED = 16 * 2**20  # bytes
 
+_Flags = npt.NDArray[np.uint8]
+_Answer = Generator[Any, Any, Any]
+"""A search that yields the searches whose answers it needs, and returns its own: answers may be hundreds of tokens
+long, and so deep."""
+
+
+def _answered(search: _Answer) -> Any:
+    way = [search]
+    answer = None
+    while way:
+        try:
+            way.append(way[-1].send(answer))
+            answer = None
+        except StopIteration as stop:
+            way.pop()
+            answer = stop.value
+    return answer
+
 
 class _Bounds:
     """What is known of the fewest tokens from somewhere."""
@@ -34,7 +53,7 @@ class _Bounds:
         self._least: dict[Hashable, int] = {}
         self._most: dict[Hashable, int] = {}
 
-    def answer(self, key: Hashable, tokens: int) -> bool | None:
+    def known(self, key: Hashable, tokens: int) -> bool | None:
         """Whether so many are enough, if that is known."""
         if self._most.get(key, ENDLESS) <= tokens:
             return True
@@ -49,15 +68,15 @@ class _Bounds:
 
 
 class Search:
-    """Over the nodes of one language. Thread-safe: what two threads find at once is the same."""
+    """Over the nodes of one language. Thread-safe."""
 
     def __init__(self, language: SplitLanguage, model: BytePairModel) -> None:
         self._language = language
         self._model = model
         self._relaxed_bounds, self._cut_bounds, self._after_bounds = _Bounds(), _Bounds(), _Bounds()
         self._can_end: dict[tuple[int, int], bool] = {}
-        self._reached: Recent[tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]] = Recent(MOST_REACHED)
-        self._lock = threading.RLock()
+        self._reached: Recent[tuple[_Flags, _Flags]] = Recent(MOST_REACHED)
+        self._lock = threading.Lock()
 
     # Without a budget
 
@@ -75,20 +94,21 @@ class Search:
         way = [(node, token)]
         waiting = [self._open(node, token)]
         while way:
-            if waiting[-1] is None:
+            following = waiting[-1]
+            if following is None:
                 for key in way:
                     self._can_end[key] = True
                 return True
-            while waiting[-1] and (waiting[-1][-1] in seen or self._can_end.get(waiting[-1][-1]) is False):
-                waiting[-1].pop()
-            if not waiting[-1]:
+            while following and (following[-1] in seen or self._can_end.get(following[-1]) is False):
+                following.pop()
+            if not following:
                 way.pop()
                 waiting.pop()
                 continue
-            following = waiting[-1].pop()
-            seen.add(following)
-            way.append(following)
-            waiting.append(None if self._can_end.get(following) else self._open(*following))
+            key = following.pop()
+            seen.add(key)
+            way.append(key)
+            waiting.append(None if self._can_end.get(key) else self._open(*key))
         for key in seen:
             self._can_end[key] = False
         return False
@@ -98,14 +118,8 @@ class Search:
         following = self._language.going_on(node)
         if self._model.can_follow(token, following.tokens, following.is_easy):
             return None
-        tokens, ends = self._joined(node, token)
-        return list(zip(ends.tolist(), tokens.tolist(), strict=True))
-
-    def _joined(self, node: int, token: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """The tokens that go on in the pre-token after a token, and where they lead."""
-        following = self._language.going_on(node)
         may = self._model.apart_from(token)[following.tokens] == 0
-        return following.tokens[may], following.ends[may]
+        return list(zip(following.ends[may].tolist(), following.tokens[may].tolist(), strict=True))
 
     # With a budget
 
@@ -117,101 +131,105 @@ class Search:
         return tokens
 
     def fewest_at_end(self, node: int) -> int:
-        """The fewest tokens from a node where the pre-token may end, if it does: after any token, no more are needed."""
+        """The fewest tokens from a node where the pre-token may end, if it does: none needs more, whatever came before."""
         if self._language.is_final[node]:
             return 0
         cut = int(self._language.cuts[node])
         tokens = int(self._language.least[cut])
         with self._lock:
-            while not self._is_within_from_cut(cut, tokens):
+            while not _answered(self._from_cut(cut, tokens)):
                 tokens += 1
         return tokens
 
     def verdict(self, node: int, tokens: int) -> int:
-        """Whether so many tokens are enough from a node after any token (``SURE``), after none (``NEVER``), or after some
-        (``OPEN``)."""
+        """Whether so many tokens are enough from a node after any token (``SURE``), after none (``NEVER``), or after
+        some (``OPEN``)."""
         with self._lock:
-            return self._verdict(node, tokens)
-
-    def _verdict(self, node: int, tokens: int) -> int:
-        if self._language.is_final[node]:
-            return SURE if tokens >= 0 else NEVER
-        cut = int(self._language.cuts[node])
-        if cut != NOWHERE and self._is_within_from_cut(cut, tokens):
-            return SURE
-        return OPEN if cut != node and self._is_relaxed_within(node, tokens) else NEVER
+            return int(_answered(self._verdict(node, tokens)))
 
     def is_within(self, node: int, token: int, tokens: int) -> bool:
         """Whether the end can be reached from a node after a token in so many more."""
         with self._lock:
-            return self._is_within(node, token, tokens)
+            return bool(_answered(self._after(node, token, tokens)))
 
-    def _is_within(self, node: int, token: int, tokens: int) -> bool:
+    def _verdict(self, node: int, tokens: int) -> _Answer:
         language = self._language
         if language.is_final[node]:
-            return tokens >= 0
-        if tokens <= 0 or self._language.least[node] > tokens:
-            return False
+            return SURE if tokens >= 0 else NEVER
+        if tokens <= 0 or language.least[node] > tokens:
+            return NEVER
         cut = int(language.cuts[node])
-        if cut != NOWHERE and self._is_within_from_cut(cut, tokens):
-            return True
-        if cut == node or token < 0:
-            return False
+        if cut != NOWHERE and (yield self._from_cut(cut, tokens)):
+            return SURE
+        return OPEN if cut != node and (yield self._relaxed(node, tokens)) else NEVER
+
+    def _after(self, node: int, token: int, tokens: int) -> _Answer:
+        """Whether so many tokens are enough from a node after a token."""
+        verdict = yield self._verdict(node, tokens)
+        if verdict != OPEN or token < 0:
+            return verdict == SURE
         key = node, token
-        known = self._after_bounds.answer(key, tokens)
+        known = self._after_bounds.known(key, tokens)
         if known is not None:
             return known
-        is_enough = False
-        if self._is_relaxed_within(node, tokens):
-            following = language.going_on(node)
-            sure, open_ = self._reaching(node, tokens - 1)
-            is_enough = self._model.can_follow(token, following.tokens, sure)
-            if not is_enough and open_.any():
-                may = (open_ != 0) & (self._model.apart_from(token)[following.tokens] == 0)
-                is_enough = self._any_within(following.tokens[may], following.ends[may], tokens - 1)
+        following = self._language.going_on(node)
+        sure, open_ = yield self._reaching(node, tokens - 1)
+        is_enough = self._model.can_follow(token, following.tokens, sure)
+        if not is_enough and open_.any():
+            may = (open_ != 0) & (self._model.apart_from(token)[following.tokens] == 0)
+            is_enough = yield self._any_after(following.tokens[may], following.ends[may], tokens - 1)
         return self._after_bounds.keep(key, tokens, is_enough)
 
-    def _is_within_from_cut(self, cut: int, tokens: int) -> bool:
-        known = self._cut_bounds.answer(cut, tokens)
+    def _from_cut(self, cut: int, tokens: int) -> _Answer:
+        """Whether so many tokens are enough from where a pre-token begins."""
+        known = self._cut_bounds.known(cut, tokens)
         if known is not None:
             return known
         is_enough = False
-        if tokens > 0 and self._language.least[cut] <= tokens and self._is_relaxed_within(cut, tokens):
+        if tokens > 0 and self._language.least[cut] <= tokens and (yield self._relaxed(cut, tokens)):
             following = self._language.going_on(cut)
-            sure, open_ = self._reaching(cut, tokens - 1)
-            is_enough = bool(sure.any()) or self._any_within(
-                following.tokens[open_ != 0], following.ends[open_ != 0], tokens - 1
+            sure, open_ = yield self._reaching(cut, tokens - 1)
+            is_enough = bool(sure.any()) or (
+                yield self._any_after(following.tokens[open_ != 0], following.ends[open_ != 0], tokens - 1)
             )
         return self._cut_bounds.keep(cut, tokens, is_enough)
 
-    def _reaching(self, node: int, tokens: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
-        """Of the tokens that go on from a node: after which so many more are enough, whatever the token, and after which
-        they may be: uint8 each."""
+    def _reaching(self, node: int, tokens: int) -> _Answer:
+        """Of the tokens that go on from a node: after which so many more are enough, whatever the token, and after
+        which they may be: uint8 each."""
         found = self._reached.get((node, tokens))
         if found is None:
             following = self._language.going_on(node)
-            verdicts = np.array([self._verdict(end, tokens) for end in following.different.tolist()], np.uint8)
+            verdicts = np.empty(len(following.different), np.uint8)
+            for k, end in enumerate(following.different.tolist()):
+                verdicts[k] = yield self._verdict(end, tokens)
             each = verdicts[np.searchsorted(following.different, following.ends)]
             found = (each == SURE).astype(np.uint8), (each == OPEN).astype(np.uint8)
             self._reached.add((node, tokens), found, 2 * len(each))
         return found
 
-    def _any_within(self, tokens: npt.NDArray[np.int32], ends: npt.NDArray[np.int32], left: int) -> bool:
-        return any(self._is_within(end, token, left) for token, end in zip(tokens.tolist(), ends.tolist(), strict=True))
+    def _any_after(self, tokens: npt.NDArray[np.int32], ends: npt.NDArray[np.int32], left: int) -> _Answer:
+        for token, end in zip(tokens.tolist(), ends.tolist(), strict=True):
+            if (yield self._after(end, token, left)):
+                return True
+        return False
 
-    def _is_relaxed_within(self, node: int, tokens: int) -> bool:
+    def _relaxed(self, node: int, tokens: int) -> _Answer:
+        """Whether so many tokens are enough from a node if any two may stand side by side."""
         language = self._language
         if language.is_final[node]:
             return tokens >= 0
-        if tokens <= 0 or self._language.least[node] > tokens:
+        if tokens <= 0 or language.least[node] > tokens:
             return False
-        known = self._relaxed_bounds.answer(node, tokens)
+        known = self._relaxed_bounds.known(node, tokens)
         if known is not None:
             return known
         cut = int(language.cuts[node])
-        is_enough = cut not in (NOWHERE, node) and self._is_relaxed_within(cut, tokens)
+        is_enough = cut not in (NOWHERE, node) and (yield self._relaxed(cut, tokens))
         if not is_enough:
             different = language.going_on(node).different
-            near = different[language.least[different] <= tokens - 1]
-            is_enough = any(self._is_relaxed_within(following, tokens - 1) for following in near.tolist())
-        return self._relaxed_bounds.keep(node, tokens, is_enough)
+            for following in different[language.least[different] <= tokens - 1].tolist():
+                if (yield self._relaxed(following, tokens - 1)):
+                    is_enough = True
+                    break
+        return self._relaxed_bounds.keep(node, tokens, bool(is_enough))

@@ -167,7 +167,7 @@ def splitting_automaton(stages: Sequence[Stage], num_classes: int, atoms: Sequen
 
 
 def _reduced(splitting: Splitting) -> Splitting:
-    """Without states that do not lead to the end, and with one for all from which the same may follow. State 0 stays."""
+    """Without states that do not lead to the end, and with one for all from which the same follows. State 0 stays."""
     steps, cuts, boths, finals, atoms = splitting
     leads = np.concatenate([steps, cuts[:, None], boths[:, None], atoms], axis=1)
     live = finals != 0

@@ -89,8 +89,8 @@ def merge_trees(
 
     The rank is ``SINGLE`` for a single byte and ``NOT_WRITTEN`` for a token that they do not make, or that is no piece.
     The last result, uint8[M], says which merges can ever be done: those of two written halves, with a higher rank than
-    theirs. (One with a lower rank would turn the clock back. If its result is written, then its halves never stand side
-    by side: what they are made of becomes the result before. Otherwise it is marked 2.)
+    theirs. (One with a lower rank would turn the clock back. If other halves make its result, then these never stand
+    side by side: what they are made of becomes the result before. Otherwise it is marked 2.)
 
     Args:
         data, offsets: the bytes of all tokens.
@@ -132,8 +132,11 @@ def merge_trees(
             continue
         if one < merge_ranks[k] and other < merge_ranks[k]:
             kinds[k] = 1
-        elif births[merge_results[k]] == NOT_WRITTEN:
-            kinds[k] = 2
+        else:
+            result = merge_results[k]
+            is_own = lefts[result] == merge_lefts[k] and rights[result] == merge_rights[k]
+            if births[result] == NOT_WRITTEN or is_own:
+                kinds[k] = 2
     return lefts, rights, births, kinds
 
 
