@@ -201,6 +201,10 @@ class Chooser(Batched[Choice]):
         any size, and a fixed cost: as many passes as the longest value has tokens, of ``num_beams`` prefixes each. They
         need not be the most likely values of all, as those of ``most_likely`` are.
 
+        Args:
+            prompt: the prompt.
+            num_beams: how many prefixes are followed, and values found at most.
+
         Raises:
             UnsupportedError, UnreachableValueError, TrieautoError: as for ``probabilities``, but for the size.
         """
@@ -224,7 +228,8 @@ class Chooser(Batched[Choice]):
             prompts: the prompts.
             budgets: for each its own; None for the Chooser's.
 
-        Raises: as ``map`` does.
+        Raises:
+            UnsupportedError: a prompt as when called with it.
         """
         encoded = [encode(self._tokenizer, prompt) for prompt in prompts]
         choices: dict[int, Choice] = {}

@@ -86,7 +86,15 @@ class DeviceLogitsProcessor(ProcessorOfConstraints):
         self._rows: _Rows | None = None
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        """The scores (rows × logits, any float dtype) with -inf wherever a token is not allowed, in a new tensor."""
+        """What ``generate`` calls: the scores with -inf wherever a token is not allowed, in a new tensor.
+
+        Args:
+            input_ids: int64[rows, ids], prompt included.
+            scores: [rows, logits], of any float dtype.
+
+        Raises:
+            TrieautoError, VocabularyError: as the class says.
+        """
         check_call(input_ids, scores, self.vocabulary)
         ids = generated_ids(input_ids, self._prompt_length)
         if self._tables is None:

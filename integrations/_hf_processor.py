@@ -104,6 +104,15 @@ class ConstraintLogitsProcessor(ProcessorOfConstraints):
         self._tracker.forget()
 
     def begin(self, prompt_length: int, max_new_tokens: Budgets | Literal[Kept.AS_BEFORE] = Kept.AS_BEFORE) -> None:
+        """Say where the answers of the next generation loop begin, and forget the rows of the last one.
+
+        Args:
+            prompt_length: how many ids come before the answer.
+            max_new_tokens: the budgets from now on; by default those there were. None: no budget any more.
+
+        Raises:
+            BudgetError, TrieautoError: as when making a processor. Nothing has changed then.
+        """
         super().begin(prompt_length, max_new_tokens)
         self._has_warned = False
         self._has_warned_of_nan = False
@@ -122,7 +131,15 @@ class ConstraintLogitsProcessor(ProcessorOfConstraints):
         return rows
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        """The scores (rows × logits, any float dtype) with -inf wherever a token is not allowed, in a new tensor."""
+        """What ``generate`` calls: the scores with -inf wherever a token is not allowed, in a new tensor.
+
+        Args:
+            input_ids: int64[rows, ids], prompt included.
+            scores: [rows, logits], of any float dtype.
+
+        Raises:
+            TrieautoError, VocabularyError: as the class says.
+        """
         check_call(input_ids, scores, self.vocabulary)
         rows = self.rows(input_ids)
         allowed = [self._stop_ids if row.is_outside else row.matcher.allowed_token_ids() for row in rows]

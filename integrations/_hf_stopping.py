@@ -46,7 +46,15 @@ class ConstraintStoppingCriteria(StoppingCriteria):
     def __call__(
         self, input_ids: torch.LongTensor, scores: tuple[torch.Tensor] | None, **kwargs: object
     ) -> torch.BoolTensor:
-        """Bool, one for each row of ``input_ids``, on its device: whether the row is at its end."""
+        """What ``generate`` calls: whether each row is at its end.
+
+        Args:
+            input_ids: int64[rows, ids], prompt included.
+            scores: not looked at; nor are other arguments (``kwargs``).
+
+        Returns:
+            bool[rows], on the device of ``input_ids``.
+        """
         self.num_calls += 1
         done = [row.is_done for row in self.processor.rows(input_ids)]
         return torch.tensor(done, dtype=torch.bool, device=input_ids.device)  # type: ignore[return-value]

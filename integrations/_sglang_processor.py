@@ -46,7 +46,12 @@ class TrieLogitProcessor(CustomLogitProcessor):  # type: ignore[misc]
     def __call__(
         self, logits: torch.Tensor, custom_param_list: list[dict[str, Any] | None] | None = None
     ) -> torch.Tensor:
-        """Mask the rows of a batch; one of a request that cannot be constrained is aborted, not left free."""
+        """What SGLang calls: masks the rows of a batch. A request that cannot be constrained is aborted, not left free.
+
+        Args:
+            logits: [rows, size], any float dtype and device; changed in place.
+            custom_param_list: of each row its request's ``custom_params``, and the request itself.
+        """
         rows: list[int] = []
         matchers: list[Matcher] = []
         for row, params in enumerate(custom_param_list or ()):

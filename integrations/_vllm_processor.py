@@ -23,9 +23,9 @@ class TrieLogitsProcessor(LogitsProcessorV1, LogitsProcessorV2):  # type: ignore
     may stand there. vLLM finds it by its entry point.
 
     Budgets hold: no answer is cut off by ``max_tokens`` or by the context, and a request that cannot be finished is
-    refused (HTTP 400). A batch's masks are one call of a kernel; requests without a constraint pay nothing. vLLM makes
-    an instance by ``(vllm_config, device, is_pin_memory)`` for the V1 runner and by ``(vllm_config, req_states)`` for
-    V2. On other devices than the CPU, the V2 runner's requests are followed and masked there, without waiting for the
+    refused (HTTP 400). A batch's masks are one call of a kernel; requests without a constraint pay nothing. Made by
+    vLLM, with ``(vllm_config, device, is_pin_memory)`` for the V1 runner and with ``(vllm_config, req_states)`` for V2.
+    On other devices than the CPU, the V2 runner's requests are followed and masked there, without waiting for the
     tokens, if their constraints have few enough transitions (see ``device.DeviceConstraints``).
 
     Limits:
@@ -38,8 +38,8 @@ class TrieLogitsProcessor(LogitsProcessorV1, LogitsProcessorV2):  # type: ignore
 
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
-        """Refuse what cannot go with a constraint. (Whatever needs the vocabulary or the prompt is checked after it, by
-        a hook on vLLM's admission.)
+        """Refuse ``sampling_params`` in which something cannot go with a constraint. (Whatever needs the vocabulary or
+        the prompt is checked after it, by a hook on vLLM's admission.)
 
         Raises:
             TrieautoError: a conflict, or hooks that are not in place.
@@ -62,7 +62,7 @@ class TrieLogitsProcessor(LogitsProcessorV1, LogitsProcessorV2):  # type: ignore
     # V1
 
     def update_state(self, batch_update: Any) -> None:
-        """Follow a change of the batch."""
+        """Follow a change of the batch, in the V1 runner. ``batch_update``: vLLM's, or None if nothing changed."""
         if self._v1 is None:
             if batch_update is None or all(argument_of(added[1]) is None for added in batch_update.added):
                 return
@@ -74,7 +74,15 @@ class TrieLogitsProcessor(LogitsProcessorV1, LogitsProcessorV2):  # type: ignore
     # V2
 
     def add_request(self, req_idx: int, sampling_params: Any) -> bool:
-        """Begin with the request in a slot; whether it is constrained."""
+        """Begin with a request, in the V2 runner.
+
+        Args:
+            req_idx: its slot.
+            sampling_params: its own.
+
+        Returns:
+            Whether it is constrained.
+        """
         if self._v2 is None:
             if argument_of(sampling_params) is None:
                 return False
@@ -86,7 +94,12 @@ class TrieLogitsProcessor(LogitsProcessorV1, LogitsProcessorV2):  # type: ignore
     # Both
 
     def apply(self, logits: torch.Tensor, ctx: Any = None) -> torch.Tensor:
-        """Set the logits of illegal tokens to minus infinity, in place."""
+        """Set the logits of illegal tokens to minus infinity.
+
+        Args:
+            logits: [rows, size], any float dtype; changed in place.
+            ctx: what the V2 runner says of the batch.
+        """
         if self._v2 is not None:
             self._v2.apply_on_device(logits, ctx)
         history = self._v1 or self._v2

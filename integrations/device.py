@@ -239,13 +239,20 @@ class DeviceConstraints:
         """States before the first token, for a batch: int64[B]. None stands for a row without a constraint.
 
         New constraints are added. One copy to the device.
+
+        Raises:
+            UnsupportedError, VocabularyError, TrieautoError: as for ``add``.
         """
         states = [UNCONSTRAINED if each is None else self.add(each) for each in constraints]
         return torch.tensor(states, dtype=torch.int64, device=self.device)
 
     def matcher(self, constraint: Constraint, token_ids: Iterable[int], max_tokens: int | None = None) -> Matcher:
-        """A matcher that has accepted those of a row's token ids (on the host) that are within the language: to read
-        the row's ``value``, and whether it ``is_complete``.
+        """A matcher that has accepted what a row has generated: to read its ``value``, and whether it ``is_complete``.
+
+        Args:
+            constraint: the row's.
+            token_ids: those of the row, on the host. What follows a token that is outside the language is not taken.
+            max_tokens: the row's budget, if it has one.
 
         Raises:
             BudgetError, TokenNotAllowedError, TrieautoError: as for matchers.

@@ -9,7 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 BACKEND = "trie"
+"""What ``--grammar-backend`` calls it."""
+
 TESTED_VERSIONS = ("0.5.23",)
+"""Versions of SGLang. With others it says so in the log, and does not start where budgets could not be kept."""
 
 __all__ = ["BACKEND", "TESTED_VERSIONS", "register"]  # and TrieLogitProcessor, which is imported when asked for
 

@@ -17,6 +17,7 @@ SETS = "TRIEAUTO_SETS"
 """``trieauto.serving.ENVIRONMENT``, which would take most of a second to import."""
 
 TESTED_VERSIONS = ("0.32.0",)
+"""Versions of vLLM."""
 
 __all__ = ["ARGUMENT", "TESTED_VERSIONS", "register"]  # and TrieLogitsProcessor, which is imported when asked for
 

@@ -16,7 +16,10 @@ _VISITS = 5_000_000
 
 
 def literal(text: str | bytes) -> Automaton:
-    """The automaton of one string: str is taken in UTF-8.
+    """The automaton of one string. O(bytes).
+
+    Args:
+        text: the string; str is taken in UTF-8.
 
     Raises:
         TrieautoError: neither str nor bytes, or a lone surrogate.

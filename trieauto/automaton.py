@@ -107,7 +107,11 @@ class Automaton:
         return self.values is not None or not has_cycle(self.links, self.targets)
 
     def accepts(self, string: str | bytes) -> bool:
-        """Whether a whole string is in the language. O(bytes)."""
+        """Whether a whole string is in the language. O(bytes).
+
+        Raises:
+            TrieautoError: neither str nor bytes.
+        """
         if not isinstance(string, (str, bytes)):
             raise TrieautoError(f"a string of a language is str or bytes, not {shorten(string)}")
         try:
@@ -120,13 +124,22 @@ class Automaton:
     # Languages from languages (see ``algebra``)
 
     def __add__(self, other: Automaton) -> Automaton:
-        """A string of this one, and then one of the other."""
+        """A string of this one, and then one of the other. O(all edges), unless one ends in many ways in which the
+        other can begin.
+
+        Raises:
+            UnsupportedError: too many states.
+        """
         from .algebra import concatenated
 
         return concatenated(self, other) if isinstance(other, Automaton) else NotImplemented
 
     def __or__(self, other: Automaton) -> Automaton:
-        """A string of this one or of the other."""
+        """A string of this one or of the other. O(all edges), and what they share is followed once.
+
+        Raises:
+            UnsupportedError: too many states.
+        """
         from .algebra import united
 
         return united(self, other) if isinstance(other, Automaton) else NotImplemented
@@ -136,7 +149,12 @@ class Automaton:
         return self.repeat(0, 1)
 
     def repeat(self, least: int = 0, most: int | None = None) -> Automaton:
-        """``least`` to ``most`` strings of this one, one after the other; without end if ``most`` is None."""
+        """``least`` to ``most`` strings of this one, one after the other; without end if ``most`` is None.
+
+        Raises:
+            TrieautoError: bounds that are no such numbers.
+            UnsupportedError: too many states.
+        """
         from .algebra import repeated
 
         return repeated(self, least, most)

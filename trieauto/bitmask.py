@@ -17,7 +17,18 @@ from .kernels.filling import TARGET_MEMORY, TARGET_ROW_WORDS, TARGET_ROWS, TRACK
 
 
 def allocate_token_bitmask(rows: int, size: int) -> npt.NDArray[np.int32]:
-    """An int32[rows, ceil(size / 32)] bitmask with every token allowed. ``torch.from_numpy`` shares its memory."""
+    """A bitmask with every token allowed. ``torch.from_numpy`` shares its memory.
+
+    Args:
+        rows: how many sequences it is for.
+        size: of the vocabulary, in token ids.
+
+    Returns:
+        int32[rows, ceil(size / 32)].
+
+    Raises:
+        TrieautoError: not two integers of at least 1.
+    """
     return np.full(_checked_shape(rows, size), -1, np.int32)
 
 
@@ -62,6 +73,13 @@ class TokenBitmask:
     Pass it in place of an array to ``fill_next_token_bitmask`` and ``fill_next_token_bitmasks``; read the masks in
     ``array``. For vocabularies of 150,000 tokens this saves writing 19 KB for each mask. Nothing else may write to it,
     so ``array`` is read-only. One thread at a time.
+
+    Args:
+        rows: how many sequences it is for.
+        size: of the vocabulary, in token ids.
+
+    Raises:
+        TrieautoError: not two integers of at least 1; an attempt to copy or to pickle it.
     """
 
     def __init__(self, rows: int, size: int) -> None:

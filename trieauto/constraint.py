@@ -49,7 +49,8 @@ _NO_BYTES = np.empty(0, np.uint8), NOTHING, _UNUSED
 class Constraint(Frozen):
     """What may be generated, in tokens. Immutable for its users, shared by any number of matchers and threads.
 
-    Made by ``trieauto.compile``.
+    Made by ``trieauto.compile``. For each state it has, or finds when needed, the legal tokens (section 4.1 of the trie
+    paper) and the fewest tokens to the end (section 3.1 of the reachability paper).
 
     Attributes:
         automaton: the language, a prefix space included; or the automaton over tokens.
@@ -185,7 +186,8 @@ class Constraint(Frozen):
 
     def distances(self) -> npt.NDArray[np.int32]:
         """The fewest tokens from every state to the end, without a stop token: int32[N], 2**31 - 1 where the end is out
-        of reach. Read-only.
+        of reach. Read-only. They stand for the table R of the reachability paper's section 3.1: R[t, s] iff
+        ``distances()[s] <= t``.
 
         Found when first asked for, once: about 0.1 µs a state of a set (see ``budgets.token_distances``); thread-safe.
         """
@@ -223,7 +225,11 @@ class Constraint(Frozen):
         return NOTHING if self._alive is None else self._alive
 
     def min_tokens_from(self, state: int) -> int:
-        """The fewest tokens from a state to the end."""
+        """The fewest tokens from a state to the end, without a stop token. Costs what ``distances`` costs, once.
+
+        Raises:
+            TrieautoError: ``state`` is not one of this constraint's.
+        """
         self._check_state(state)
         return int(self._known_distances()[state])
 
@@ -255,8 +261,8 @@ class Constraint(Frozen):
         return None if tokens is None else int(tokens.max(initial=0))
 
     def num_values_within(self, max_tokens: int) -> int | None:
-        """How many values of the set can be written in so many tokens, without a stop token. None for anything but a
-        set. The first call costs what ``distances`` costs.
+        """How many values of the set can be written in ``max_tokens`` tokens, without a stop token. None for anything
+        but a set. The first call costs what ``distances`` costs.
 
         Raises:
             TrieautoError: not a budget.
@@ -283,6 +289,9 @@ class Constraint(Frozen):
         the one that holds without a budget, if ``remaining`` tokens are enough for that, else the one for just so many.
 
         Kernels ask for this. They also ask when all masks should be stored, and then that is done instead.
+
+        Raises:
+            TrieautoError: ``state`` is not one of this constraint's.
         """
         self._check_state(state)
         if self._descriptor[descriptor.WALKS_LEFT] == 0:
@@ -354,7 +363,11 @@ class Constraint(Frozen):
         )
 
     def content_tokens(self, state: int) -> npt.NDArray[np.int32]:
-        """The tokens with bytes that are legal in a state without a budget: int32, in an order of their own."""
+        """The tokens with bytes that are legal in a state without a budget: int32, in an order of their own.
+
+        Raises:
+            TrieautoError: ``state`` is not one of this constraint's.
+        """
         self._check_state(state)
         if self._masks is not None:
             offsets, stored = self._masks
@@ -366,6 +379,9 @@ class Constraint(Frozen):
         reached as soon as possible: with so many left after it, the budget forbids none. -1 if no token is legal.
 
         O(legal tokens); where they are many, it is remembered.
+
+        Raises:
+            TrieautoError: ``state`` is not one of this constraint's.
         """
         self._check_state(state)
         if len(self._alike) > 0:
@@ -382,6 +398,9 @@ class Constraint(Frozen):
         """The one value of a set that can still be generated from a state, or ``None`` if there are several.
 
         O(log K); where the vocabulary lacks bytes of the set, O(what lies below the state).
+
+        Raises:
+            TrieautoError: ``state`` is not one of this constraint's.
         """
         self._check_state(state)
         automaton = self.automaton
@@ -469,7 +488,10 @@ class Constraint(Frozen):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file, with what is known so far (distances; masks, if they are stored): ``trieauto.load`` maps
-        that into memory, in milliseconds, and many processes share one copy. A file that is there is replaced.
+        that into memory, in milliseconds, and many processes share one copy.
+
+        Args:
+            path: the file. One that is there is replaced, in one step.
 
         Raises:
             SavedConstraintError: the file cannot be written.

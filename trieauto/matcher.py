@@ -41,8 +41,9 @@ def _new_record() -> int:
 class Matcher:
     """Which tokens are legal now, and what has been accepted so far. One for each sequence; one thread at a time.
 
-    Made by ``constraint.matcher()``. It is two numbers, the state and how many tokens its budget still has; the history
-    is a chain of the earlier states, shared with forks and never changed.
+    Made by ``constraint.matcher()``. A stop token is legal iff the answer may end (appendix G.5 of the trie paper), and
+    a budget holds whatever is chosen (section 3.2 of the reachability paper). It is two numbers, the state and how many
+    tokens its budget still has; the history is a chain of the earlier states, shared with forks and never changed.
     """
 
     __slots__ = ("_constraint", "_history", "_length", "_record")
@@ -134,7 +135,17 @@ class Matcher:
         return True
 
     def accept_tokens(self, token_ids: Iterable[int]) -> bool:
-        """Take several tokens one after the other, or none of them; whether they were taken."""
+        """Take several tokens one after the other, or none of them.
+
+        Args:
+            token_ids: the tokens, in order.
+
+        Returns:
+            Whether they were taken.
+
+        Raises:
+            TokenNotAllowedError: one of ``token_ids`` is not an id of this vocabulary at all.
+        """
         ids, states, count = self._follow(token_ids)
         if count < len(ids):
             return False
@@ -145,7 +156,14 @@ class Matcher:
         return True
 
     def validate_tokens(self, token_ids: Iterable[int]) -> int:
-        """How many of these tokens could be accepted one after the other. Changes nothing."""
+        """How many of these tokens could be accepted one after the other. Changes nothing.
+
+        Args:
+            token_ids: the tokens, in order.
+
+        Raises:
+            TokenNotAllowedError: one of ``token_ids`` is not an id of this vocabulary at all.
+        """
         return self._follow(token_ids)[2]
 
     def _follow(self, token_ids: Iterable[int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]:
@@ -323,6 +341,9 @@ class Matcher:
         over tokens, such as that of canonical tokenization, always none: bytes are not looked at.)
 
         Continuations that a budget forbids count too, unless it forbids all.
+
+        Raises:
+            TrieautoError: a ``limit`` that is negative or no integer.
         """
         limit = _integer(limit, "limit")
         if not 0 <= limit < 2**63:

@@ -90,6 +90,7 @@ def load(path: str | os.PathLike[str], vocabulary: Vocabulary) -> Constraint:
     Raises:
         SavedConstraintError: no such file; something else; damaged, or written by another version; made for another
             vocabulary.
+        TrieautoError: no path, or no vocabulary.
     """
     begin = time.perf_counter()
     file_path = Path(_checked_path(path))

@@ -52,7 +52,11 @@ class TokenAutomaton:
         return not has_cycle(self.links, self.targets)
 
     def accepts(self, token_ids: Iterable[int]) -> bool:
-        """Whether a whole sequence of token ids is accepted. O(tokens)."""
+        """Whether a whole sequence is accepted. O(tokens).
+
+        Args:
+            token_ids: the sequence, without a stop token.
+        """
         state = self.start
         for token_id in token_ids:
             first, last = self.links[state : state + 2]
@@ -76,7 +80,8 @@ class TokenAutomaton:
 def token_automaton(
     num_states: int, edges: Iterable[tuple[int, int, int]], start: int, accepting: Iterable[int]
 ) -> TokenAutomaton:
-    """An automaton given by its edges over token ids: a tool-calling loop, a plan, any graph with a goal.
+    """An automaton given by its edges over token ids: a tool-calling loop, a plan, any graph with a goal (section 3 of
+    the reachability paper).
 
     What a token's text is does not matter, so special tokens may be edges too; stop tokens may not, for they end the
     sequence wherever it may end. Compile it for a vocabulary like any other automaton.

@@ -101,7 +101,14 @@ class Vocabulary(Frozen):
         size: int | None = None,
         prefix_space: bool = False,
     ) -> Vocabulary:
-        """From a list: index is the token id; ``None`` (or ``b""``) for a token without bytes, which never matches.
+        """From a list of the tokens' bytes.
+
+        Args:
+            tokens: the place in the list is the token id; ``None`` (or ``b""``) for a token without bytes, which never
+                matches.
+            stop_token_ids: the ids that end an answer, at least one. What they have for bytes does not count.
+            size: the width of the model's logits, if wider than the list.
+            prefix_space: whether the tokenizer puts a space before the first word.
 
         Raises:
             VocabularyError: a token that is not bytes, no stop token, ids or a size that do not fit.
@@ -138,14 +145,31 @@ class Vocabulary(Frozen):
     def from_tiktoken(
         cls, encoding: Any, *, size: int | None = None, stop_token_ids: Iterable[int] | None = None
     ) -> Vocabulary:
-        """From a ``tiktoken.Encoding``."""
+        """From a tiktoken encoding.
+
+        Args:
+            encoding: a ``tiktoken.Encoding``.
+            size, stop_token_ids: as for ``from_tokenizer``.
+
+        Raises:
+            VocabularyError: something else, or an encoding that does not fit ``size``.
+        """
         return cls._from_source(sources.from_tiktoken(encoding), stop_token_ids, size)
 
     @classmethod
     def from_sentencepiece(
         cls, processor: Any, *, size: int | None = None, stop_token_ids: Iterable[int] | None = None
     ) -> Vocabulary:
-        """From a ``sentencepiece.SentencePieceProcessor``."""
+        """From a SentencePiece model.
+
+        Args:
+            processor: a ``sentencepiece.SentencePieceProcessor``.
+            size, stop_token_ids: as for ``from_tokenizer``.
+
+        Raises:
+            VocabularyError: something else, or a model that does not fit ``size``.
+            UnsupportedError: a model whose pieces do not stand for fixed bytes.
+        """
         return cls._from_source(sources.from_sentencepiece(processor), stop_token_ids, size)
 
     @classmethod
@@ -154,7 +178,14 @@ class Vocabulary(Frozen):
     ) -> Vocabulary:
         """From a ``tokenizer.json``, or from the directory of a model that has one.
 
-        The stop ids are those that the files beside it name, if they are not given.
+        Args:
+            path: the file or the directory.
+            size: the width of the model's logits, if wider than the tokenizer.
+            stop_token_ids: by default those that the files beside it name.
+
+        Raises:
+            VocabularyError: no such file, one that cannot be read, or that does not fit ``size``.
+            UnsupportedError: a tokenizer whose tokens do not stand for fixed bytes.
         """
         if not isinstance(path, (str, os.PathLike)):
             raise VocabularyError(f"from_file takes the path of a tokenizer.json, not {shorten(path)}")

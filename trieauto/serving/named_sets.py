@@ -21,6 +21,8 @@ from ..value_sets import choices
 
 logger = logging.getLogger("trieauto")
 ENVIRONMENT = "TRIEAUTO_SETS"
+"""The environment variable that names the directory of sets, for engines."""
+
 PREFIX = "*set:"
 """Before a set's name where a regular expression or a grammar is expected. Nothing can be repeated at the beginning of
 either, so no notation has a text that begins like this."""
@@ -104,8 +106,8 @@ class NamedSets:
         return sorted({name for name in found if _NAME.fullmatch(name)})
 
     def get(self, name: str) -> NamedSet:
-        """A set as its file is now. A ``stat``, and reading and sorting the values if it has changed; threads that want
-        the same set at once wait for one of them.
+        """The set ``name`` as its file is now. A ``stat``, and reading and sorting the values if it has changed;
+        threads that want the same set at once wait for one of them.
 
         Raises:
             UnsupportedError: there is no such set; it lists close names. Or two files have this name.
@@ -156,16 +158,16 @@ class NamedSets:
         return True
 
     def automaton(self, name: str) -> Automaton:
-        """The automaton of a set as its file is now; errors and cost as for ``get``."""
+        """The automaton of the set ``name`` as its file is now; errors and cost as for ``get``."""
         return self.get(name).automaton
 
     def version(self, name: str) -> str:
-        """A digest of a set as its file is now, for the keys of caches; errors and cost as for ``get``."""
+        """A digest of the set ``name`` as its file is now, for the keys of caches; errors and cost as for ``get``."""
         return self.get(name).version
 
     def __getitem__(self, name: str) -> Sequence[str]:
-        """The values of a set as its file is now; errors and cost as for ``get``. (This is what ``json_schema``
-        takes.)"""
+        """The values of the set ``name`` as its file is now; errors and cost as for ``get``. (This is what
+        ``json_schema`` takes.)"""
         return self.get(name).values
 
     def _path(self, name: str) -> Path:

@@ -28,7 +28,11 @@ class Snapshots:
         self._lock = threading.Lock()
 
     def keep(self, states: Iterable[NamedSet]) -> str:
-        """Make sure that states are there, and say in which directory. Each is written once."""
+        """Make sure that states are there, and say in which directory.
+
+        Args:
+            states: of named sets. Each is written once.
+        """
         with self._lock:
             if self._directory is None:
                 self._directory = tempfile.TemporaryDirectory(prefix="trieauto-sets-")

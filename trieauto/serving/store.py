@@ -32,6 +32,8 @@ from .schemas import with_object_types
 from .snapshots import read_snapshot
 
 GrammarKind = Literal["regex", "ebnf", "json_schema", "values", "format"]
+"""What the text of a request is."""
+
 Key = tuple[str, bytes, tuple[str, ...]]  # kind, digest of the text, versions of its sets
 
 _CLASSES = re.compile(r"\\[dwsbB]")
@@ -65,6 +67,10 @@ class ConstraintStore:
     def names_of_sets(self, kind: GrammarKind, text: str) -> tuple[str, ...]:
         """The sets that a text refers to: those that only we can serve.
 
+        Args:
+            kind: what the text is.
+            text: a regular expression, a grammar, a schema, values or the name of a format.
+
         Raises:
             TrieautoError: a reference that is not well formed.
         """
@@ -87,13 +93,20 @@ class ConstraintStore:
     def key(self, kind: GrammarKind, text: str) -> Key:
         """What a constraint is kept under: its text, and the versions of the sets that it names, as they are now.
 
+        Args:
+            kind, text: as for ``names_of_sets``.
+
         Raises:
             TrieautoError: a set that does not exist or cannot be read.
         """
         return kind, _digest(text), tuple(self.sets.version(name) for name in self.names_of_sets(kind, text))
 
     def peek(self, kind: GrammarKind, text: str) -> Constraint | None:
-        """The constraint of a text if it is compiled already; None too where ``get`` would raise. Some microseconds."""
+        """The constraint of a text if it is compiled already; None too where ``get`` would raise. Some microseconds.
+
+        Args:
+            kind, text: as for ``names_of_sets``.
+        """
         try:
             key = self.key(kind, text)
         except TrieautoError:
@@ -181,6 +194,7 @@ class ConstraintStore:
         return sum(future.result().nbytes for future in futures if future.done())
 
     def __len__(self) -> int:
+        """How many constraints are kept, or being compiled."""
         return len(self._futures)
 
     def _make_room(self) -> None:

@@ -158,7 +158,7 @@ class ThinkingMatcher:
     # Masks and tokens
 
     def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> None:
-        """Write the legal tokens into one row of a bitmask, as ``Matcher.fill_next_token_bitmask`` does."""
+        """Write the legal tokens into row ``index`` of a bitmask, as ``Matcher.fill_next_token_bitmask`` does."""
         if not self.is_thinking:
             self._matcher.fill_next_token_bitmask(bitmask, index)
             return
@@ -181,7 +181,11 @@ class ThinkingMatcher:
         return np.flatnonzero(bits).astype(np.int32)
 
     def accept_token(self, token_id: int) -> bool:
-        """Take one token, if it is legal; otherwise nothing changes. Whether it was."""
+        """Take one token, if it is legal; otherwise nothing changes. Whether it was.
+
+        Raises:
+            TrieautoError: ``token_id`` is not an id of this vocabulary at all.
+        """
         if not self.is_thinking:
             return self._matcher.accept_token(token_id)
         token_id = _checked_id(token_id, self._matcher.constraint.vocabulary.size)
@@ -202,7 +206,7 @@ class ThinkingMatcher:
         return True
 
     def rollback(self, num_tokens: int = 1) -> None:
-        """Take back the last tokens, across the end of thinking too; the budget has them again.
+        """Take back the last ``num_tokens``, across the end of thinking too; the budget has them again.
 
         Raises:
             TrieautoError: a negative number, or more than were accepted.
@@ -256,7 +260,7 @@ class ThinkingMatcher:
             self._give_budget()
 
     def set_max_thinking_tokens(self, max_tokens: int | None) -> None:
-        """After how many tokens of thinking its end is forced; None: no such limit.
+        """From now on force the end of thinking after ``max_tokens`` tokens of it; None: no such limit.
 
         Raises:
             TrieautoError: not an integer, or negative.

@@ -67,9 +67,13 @@ class Cascade(Frozen):
         return f"<Cascade: {' → '.join(f'{size:,}' for size in self.sizes)} values>"
 
     def ranked(self, text: str, count: int | None = None) -> tuple[Value, ...]:
-        """The likeliest values for a text, the likeliest first (of equal scores the earlier value); by default all.
+        """The likeliest values for a text, the likeliest first (of equal scores the earlier value).
 
         Costs what the scorer costs, and sorting K scores.
+
+        Args:
+            text: what is to be decided.
+            count: how many values; None for all.
 
         Raises:
             TrieautoError: the scorer gives something else than a number for each value.
@@ -79,11 +83,12 @@ class Cascade(Frozen):
         return tuple(self.values[i] for i in order.tolist())
 
     def recall(self, texts: Iterable[str], labels: Iterable[Value], k: int | None = None) -> float:
-        """How often the right value is among the k likeliest (Recall@k), 0 to 1; by default for the first stage's k.
+        """How often the right value is among the k likeliest (Recall@k), 0 to 1.
 
         Args:
             texts: one or more.
             labels: for each its right value.
+            k: length of the shortlist; None for that of the first stage.
 
         Raises:
             TrieautoError: no texts, not as many labels, a label that is no value, or a bad ``k``.

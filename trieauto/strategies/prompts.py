@@ -19,12 +19,21 @@ _STRICT = "Choose exactly one of the options below.\nReply with that option alon
 
 
 def select(text: str, options: Sequence[Value]) -> str:
-    """Asks for one of the options and nothing else: the wording that a model without a constraint needs too."""
+    """Asks for one of the options and nothing else: the wording that a model without a constraint needs too.
+
+    Args:
+        text: what is to be decided.
+        options: the values to choose from; more than ``MOST_OPTIONS`` are not listed.
+    """
     return f"{_STRICT}{_listed('Options: ', options)}Text: {text}\nAnswer:"
 
 
 def select_briefly(text: str, options: Sequence[Value]) -> str:
-    """Asks for one of the options in few words; that the answer is one of them is up to the constraint."""
+    """Asks for one of the options in few words; that the answer is one of them is up to the constraint.
+
+    Args:
+        text, options: as for ``select``.
+    """
     return f"{_listed('Choose one of: ', options)}Text: {text}\nAnswer:"
 
 
@@ -34,6 +43,12 @@ def select_group(
     """Asks for the name of a group, with some of each group's values beside its name.
 
     >>> ask_group = functools.partial(prompts.select_group, groups=hierarchy.groups)
+
+    Args:
+        text: what is to be decided.
+        names: of the groups to choose from; more than ``MOST_OPTIONS`` are not listed.
+        groups: for each name its values.
+        most_examples: how many of a group's values are shown.
     """
     shown = [f"{text_of(name)}: {', '.join(map(text_of, groups[text_of(name)][:most_examples]))}" for name in names]
     listed = "\n".join(shown) if len(names) <= MOST_OPTIONS else ""
@@ -44,12 +59,21 @@ def select_group(
 
 
 def think(text: str, options: Sequence[Value]) -> str:
-    """Asks the model to think aloud, which is not an answer yet."""
+    """Asks the model to think aloud, which is not an answer yet.
+
+    Args:
+        text, options: as for ``select``.
+    """
     return f"{_listed('Options: ', options)}Text: {text}\nLet us reason about this one step at a time:"
 
 
 def select_after_thinking(text: str, options: Sequence[Value], thoughts: str) -> str:
-    """As ``select``, with what the model thought before."""
+    """As ``select``, with what the model thought before.
+
+    Args:
+        text, options: as for ``select``.
+        thoughts: what the model wrote.
+    """
     return f"{_STRICT}{_listed('Options: ', options)}Text: {text}\nThoughts: {thoughts}\nAnswer:"
 
 

@@ -54,6 +54,11 @@ class FuzzyScorer(_Fitted):
     """
 
     def __call__(self, text: str, values: Sequence[Value]) -> npt.NDArray[np.float32]:
+        """The scores of ``values`` for ``text``: float32[values], the higher the likelier.
+
+        Raises:
+            UnsupportedError: rapidfuzz is not installed.
+        """
         rapidfuzz = load_rapidfuzz("FuzzyScorer")
         texts = self._of(values, lambda spaced: spaced)
         scores = rapidfuzz.process.cdist(
@@ -69,6 +74,11 @@ class TfidfScorer(_Fitted):
     """
 
     def __call__(self, text: str, values: Sequence[Value]) -> npt.NDArray[np.float32]:
+        """The scores of ``values`` for ``text``: float32[values], the higher the likelier.
+
+        Raises:
+            UnsupportedError: scikit-learn is not installed.
+        """
         vectorizer, matrix = self._of(values, self._fit)
         return np.asarray((matrix @ vectorizer.transform([_spaced(text)]).T).todense(), np.float32)[:, 0]
 
@@ -91,6 +101,11 @@ class EmbeddingScorer(_Fitted):
         self._embed = embed
 
     def __call__(self, text: str, values: Sequence[Value]) -> npt.NDArray[np.float32]:
+        """The scores of ``values`` for ``text``: float32[values], the higher the likelier.
+
+        Raises:
+            TrieautoError: the embedding gives no vectors of numbers.
+        """
         vectors = self._of(values, lambda texts: vectors_of(self._embed, texts))
         return np.asarray(vectors @ vectors_of(self._embed, [text])[0])
 

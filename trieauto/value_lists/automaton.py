@@ -37,7 +37,8 @@ class ListAutomaton:
         given: for each of its strings, what ``matcher.value`` has for it.
         parts: what stands before, between and after values, and the text of the empty list or None.
         joints: these in one.
-        minimum, maximum: how many values there may be; ``UNBOUNDED`` for any number.
+        minimum: how few values there may be.
+        maximum: how many there may be; ``UNBOUNDED`` for any number.
         distinct: whether they must differ.
         engine: as in ``Automaton``.
     """
@@ -100,7 +101,11 @@ class ListAutomaton:
         return items.labels, items.links, items.accepting, terminals, it.labels, it.links, it.targets, it.flags, numbers
 
     def accepts(self, string: str | bytes) -> bool:
-        """Whether a whole string is in the language. O(bytes * values given)."""
+        """Whether a whole string is in the language. O(bytes * values given).
+
+        Raises:
+            TrieautoError: neither str nor bytes.
+        """
         if not isinstance(string, (str, bytes)):
             raise TrieautoError(f"a string of a language is str or bytes, not {shorten(string)}")
         try:
