@@ -12,12 +12,13 @@ from measure import TookTooLong, in_child, resident_bytes
 from ours import OURS
 from peers import PEERS, Engine, Form
 from report import Report, progress
+from token_tries import TOKEN_TRIES, canonical_walks
 from vocabularies import VOCABULARIES
-from walks import WalkTimer, random_walks
+from walks import Walk, WalkTimer, random_walks
 
 from trieauto.demo_sets import tool_names
 
-ENGINES: dict[str, type[Engine]] = {**OURS, **PEERS}
+ENGINES: dict[str, type[Engine]] = {**OURS, **PEERS, **TOKEN_TRIES}
 CHILD_FROM = 10_000  # sets of this size are first tried in a child, where an engine can be stopped
 NUM_WALKS = 64
 
@@ -83,12 +84,24 @@ def first_mask_trial(
 
 
 def masks_trial(engine_name: str, vocabulary: str, values: int | Path, form: Form, begin: Callable[[], None]) -> Cost:
-    """For a child: compile, and once all masks along the walks."""
-    byte_vocabulary = VOCABULARIES[vocabulary]()
-    engine = ENGINES[engine_name](byte_vocabulary)
-    choices = load_values(values)
-    source = form.source(choices)
-    walks = random_walks(choices, form, byte_vocabulary, NUM_WALKS)
+    """For a child: compile, and once all masks along random walks."""
+    walks = random_walks(load_values(values), form, VOCABULARIES[vocabulary](), NUM_WALKS)
+    return _masks_along(walks, engine_name, vocabulary, values, form, begin)
+
+
+def canonical_masks_trial(
+    engine_name: str, vocabulary: str, values: int | Path, form: Form, begin: Callable[[], None]
+) -> Cost:
+    """The same along values as the tokenizer itself writes them (Qwen's; not for JSON)."""
+    walks = canonical_walks(load_values(values), NUM_WALKS)
+    return _masks_along(walks, engine_name, vocabulary, values, form, begin)
+
+
+def _masks_along(
+    walks: list[Walk], engine_name: str, vocabulary: str, values: int | Path, form: Form, begin: Callable[[], None]
+) -> Cost:
+    engine = ENGINES[engine_name](VOCABULARIES[vocabulary]())
+    source = form.source(load_values(values))
     begin()
     compiled = engine.compile(form, source)
     return Cost(WalkTimer(engine, compiled, walks)(), 0, 0, engine.nbytes(compiled))

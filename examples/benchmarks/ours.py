@@ -7,9 +7,10 @@ from functools import partial
 from typing import Any, Literal
 
 from peers import Engine, EngineError, Fill, Form
-from vocabularies import ByteVocabulary
+from vocabularies import ByteVocabulary, qwen_encoding
 
 import trieauto
+from trieauto.kernels.aho_corasick import build_aho_corasick
 
 
 class Trieauto(Engine):
@@ -86,6 +87,44 @@ class TrieautoLazy(Trieauto):
     mode = "lazy"
 
 
+class TrieautoCanonical(Trieauto):
+    """trieauto admitting the tokenizer's own spelling of each value alone: a trie over tokens."""
+
+    name = "trieauto, canonical"
+    is_oracle = False
+
+    @staticmethod
+    def prepare(vocabulary: ByteVocabulary) -> trieauto.Vocabulary:
+        if vocabulary.name != "qwen":
+            raise EngineError(f"no tokenizer for {vocabulary.name}")
+        return trieauto.Vocabulary.from_tiktoken(qwen_encoding(), stop_token_ids=[vocabulary.stop_token_id])
+
+    def compile(self, form: Form, source: Any) -> trieauto.Constraint:
+        return trieauto.compile(trieauto.choices(source), self.vocabulary, tokenization="canonical")
+
+    def settle(self, compiled: trieauto.Constraint) -> None:
+        """Its masks are all known when it is compiled."""
+
+
+class TrieautoAsInPaper(Trieauto):
+    """The trie paper's construction, nothing kept: the vocabulary's Aho-Corasick automaton is built for each set."""
+
+    name = "trieauto, as in the paper"
+    mode = "eager"
+
+    def build_tokenizer(self) -> None:
+        """What depends on the tokenizer alone: its trie, and the failure links over it."""
+        build_aho_corasick(self.vocabulary.tables._build_trie()["nodes"])
+
+    def compile(self, form: Form, source: Any) -> trieauto.Constraint:
+        self.build_tokenizer()
+        return trieauto.compile(trieauto.choices(source), self.vocabulary, mode="eager", method="aho_corasick")
+
+
 OURS: dict[str, type[Engine]] = {
-    engine.name: engine for engine in (Trieauto, TrieautoOwnBuffers, TrieautoEager, TrieautoLazy)
+    engine.name: engine
+    for engine in (
+        *(Trieauto, TrieautoOwnBuffers, TrieautoEager, TrieautoLazy),
+        *(TrieautoCanonical, TrieautoAsInPaper),
+    )
 }

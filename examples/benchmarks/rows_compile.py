@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from context import CHILD_FROM, Context, Cost, attempt, first_mask_trial, load_values
@@ -20,57 +22,130 @@ TO_FIRST_MASK = {
     "XGrammar": {1_000: 50, 10_000: 400, 100_000: 1_000},
 }
 LONG = 3.0  # seconds from which one measurement, in a child, is all there is
+RISKY = 10.0  # seconds; what may take longer is tried in a child first, where it can be stopped
+FEW_FROM = 50_000  # of sets of this size, the two forms that were best before are tried
+GIVEN_UP = "given up"
+
+
+@dataclass
+class RankedForms:
+    """A peer's forms, fastest first, as the largest set so far ranks them; those that fail drop out.
+
+    Attributes:
+        seconds: of each to the first mask, at that set.
+        count: its size; 0 before the first.
+    """
+
+    forms: list[Form]
+    seconds: dict[Form, float] = field(default_factory=dict)
+    count: int = 0
+
+    def must_be_stoppable(self, form: Form, count: int) -> bool:
+        """Whether a set of this size may take long, at the square of what it took before."""
+        if not self.count:
+            return count >= CHILD_FROM
+        return self.seconds[form] * (count / self.count) ** 2 > RISKY
+
+
+@dataclass
+class FirstMasks:
+    """Of a set, by engine.
+
+    Attributes:
+        timings: in the fastest form; and ``"XGrammar (EBNF)"`` for a form that was asked for besides.
+        labels: the engine and its form, for people.
+        failures: why an engine has none.
+        by_form: seconds of all forms that were tried, the best of a few.
+    """
+
+    timings: dict[str, Timing]
+    labels: dict[str, str]
+    failures: dict[str, str]
+    by_form: dict[str, dict[str, float]]
+
+
+def all_forms(context: Context, peers: Iterable[str] = PEERS) -> dict[str, RankedForms]:
+    """The forms of all peers, before any was tried."""
+    return {name: RankedForms(list(context.engine(name).forms)) for name in peers}
+
+
+def time_first_masks(
+    context: Context,
+    count: int,
+    forms: dict[str, RankedForms],
+    others: Sequence[str] = ("trieauto",),
+    besides: Mapping[str, str] = MappingProxyType({}),
+    seconds: float = 2.0,
+) -> FirstMasks:
+    """Time every engine side by side: ``others`` in their only form, peers in their fastest.
+
+    Args:
+        forms: ranked on the way; call this with growing sets.
+        besides: one more form of a peer to be timed, by its name.
+        seconds: for each engine.
+    """
+    values = tool_names(count)
+    tasks: dict[str, Callable[[], float]] = {}
+    labels, singles = {name: name for name in others}, {}
+    failures: dict[str, str] = {}
+    by_form: dict[str, dict[str, float]] = {}
+    for name in others:
+        engine = context.engine(name)
+        tasks[name] = clocked(engine.first_mask, engine.forms[0], values, engine.allocate(1))
+    for name, ranked in forms.items():
+        peer, wanted = context.engine(name), besides.get(name)
+        failures[name] = _rank_forms(context, peer, ranked, count, wanted)
+        by_form[name] = {form.name: spent for form, spent in ranked.seconds.items()} if ranked.forms else {}
+        chosen = dict(zip([name], ranked.forms, strict=False))
+        chosen |= {f"{name} ({form.name})": form for form in ranked.forms[1:] if form.name == wanted}
+        for key, form in chosen.items():
+            labels[key] = f"{name} ({form.name})"
+            if ranked.seconds[form] > LONG:
+                singles[key] = Timing.of([ranked.seconds[form]])
+            else:
+                tasks[key] = clocked(peer.first_mask, form, form.source(values), peer.allocate(1))
+    timings = in_turns(tasks, seconds=seconds) | singles
+    return FirstMasks(timings, labels, {n: why for n, why in failures.items() if n not in timings}, by_form)
 
 
 def first_mask(context: Context) -> None:
     """From Python strings (ours) or the engine's own text (peers) to the first mask, the tokenizer being ready."""
     section = context.report.section("Set to first mask (Qwen, 151,646 ids); peers in their fastest form")
-    ours = context.engine("trieauto")
-    forms = {name: list(context.engine(name).forms) for name in PEERS}
+    forms = all_forms(context)
     for count in context.counts:
-        case, values = f"K={count:,}", tool_names(count)
-        tasks: dict[str, Callable[[], float]] = {
-            ours.name: clocked(ours.first_mask, ours.forms[0], values, ours.allocate(1))
-        }
-        labels, singles, failures = {}, {}, {}
-        for name in PEERS:
-            peer = context.engine(name)
-            ranked, failures[name] = _rank_forms(context, peer, forms[name], count)
-            forms[name] = [form for form, _ in ranked]
-            if not ranked:
-                continue
-            form, seconds = ranked[0]
-            labels[name] = f"{name} ({form.name})"
-            if seconds > LONG:
-                singles[name] = Timing.of([seconds])
-            else:
-                tasks[name] = clocked(peer.first_mask, form, form.source(values), peer.allocate(1))
-        timings = in_turns(tasks, seconds=2.0) | singles
-        section.add(case, ours.name, timings[ours.name])
+        case, found = f"K={count:,}", time_first_masks(context, count, forms)
+        timings = found.timings
+        ours = timings["trieauto"]
+        section.add(case, "trieauto", ours)
         for name in PEERS:
             target = TO_FIRST_MASK.get(name, {}).get(count)
             if name in timings:
-                ratio = timings[name].median / timings[ours.name].median
-                section.add(case, labels[name], timings[name], ratio=ratio, at_least=target)
-            elif failures[name] == "given up":
+                ratio = timings[name].median / ours.median
+                section.add(case, found.labels[name], timings[name], ratio=ratio, at_least=target)
+            elif found.failures[name] == GIVEN_UP:
                 section.add(case, name, note="skipped: a smaller set took too long")
             else:
                 # What took longer than our patience is at least so many times slower.
-                least = context.patience / timings[ours.name].median
+                least = context.patience / ours.median
                 met = None if target is None or least < target else target
-                section.add(case, name, ratio=least, at_least=met, note=f"skipped: {failures[name]}; ratio is a bound")
+                note = f"skipped: {found.failures[name]}; ratio is a bound"
+                section.add(case, name, ratio=least, at_least=met, note=note)
 
 
-def _rank_forms(context: Context, peer: Engine, forms: list[Form], count: int) -> tuple[list[tuple[Form, float]], str]:
-    """The forms that bear a set of this size, fastest first, and what became of the others.
+def _rank_forms(context: Context, peer: Engine, ranked: RankedForms, count: int, wanted: str | None) -> str:
+    """Try the forms on a set, and rank those that bear it, fastest first; returns what became of the others.
 
     Forms come ranked by the next smaller set, so where the best of them takes too long, the rest is not tried.
     """
+    if not ranked.forms:
+        return GIVEN_UP
     seconds: dict[Form, float] = {}
-    failure = "" if forms else "given up"
+    failure = ""
     values = tool_names(count)
-    for form in forms:
-        if count >= CHILD_FROM:
+    few = [form for place, form in enumerate(ranked.forms) if place < 2 or form.name == wanted]
+    for form in few if count >= FEW_FROM else ranked.forms:
+        is_risky = ranked.must_be_stoppable(form, count)
+        if is_risky:
             try:
                 cost = attempt(first_mask_trial, context, peer.name, count, form)
             except RuntimeError as error:  # refused, or the process died
@@ -80,10 +155,13 @@ def _rank_forms(context: Context, peer: Engine, forms: list[Form], count: int) -
                 failure = cost
                 break
             seconds[form] = cost.seconds
-        if count < CHILD_FROM or seconds[form] <= LONG:
-            source, bitmask = form.source(values), peer.allocate(1)
-            seconds[form] = min(peer.timed_first_mask(form, source, bitmask)[0] for _ in range(3))
-    return sorted(seconds.items(), key=lambda item: item[1]), failure
+        source, bitmask = form.source(values), peer.allocate(1)
+        for _ in range(3):
+            if seconds.get(form, 0) <= LONG:
+                spent, _ = peer.timed_first_mask(form, source, bitmask)
+                seconds[form] = min(spent, seconds.get(form, spent))
+    ranked.forms, ranked.seconds, ranked.count = sorted(seconds, key=lambda form: seconds[form]), seconds, count
+    return failure
 
 
 def memory(context: Context) -> None:

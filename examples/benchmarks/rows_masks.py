@@ -70,16 +70,23 @@ def _add_against_ours(
 def _compare_masks(
     context: Context, section: Section, case: str, values: list[str], compiled: dict[str, Any], vocabulary: str = "qwen"
 ) -> None:
+    for name, (wrong, places) in other_masks(context, values, compiled, vocabulary).items():
+        section.add(case, f"{name}: other masks than ours, of {places}", wrong, at_most=0)
+
+
+def other_masks(
+    context: Context, values: list[str], compiled: dict[str, Any], vocabulary: str = "qwen", places: int = 128
+) -> dict[str, tuple[int, int]]:
+    """For each engine but trieauto, at how many of so many random places it has another mask or another end."""
     byte_vocabulary = VOCABULARIES[vocabulary]()
-    walks = random_walks(values, context.engine("trieauto", vocabulary).forms[0], byte_vocabulary, 128, seed=2)
+    walks = random_walks(values, context.engine("trieauto", vocabulary).forms[0], byte_vocabulary, places, seed=2)
     parked = {
         name: Parked(context.engine(name, vocabulary), [made] * len(walks), walks)
         for name, made in compiled.items()
         if context.engine(name, vocabulary).is_oracle
     }
-    for name in [name for name in parked if name != "trieauto"]:
-        wrong = parked["trieauto"].disagreements(parked[name], byte_vocabulary)
-        section.add(case, f"{name}: other masks than ours, of {len(walks)}", wrong, at_most=0)
+    ours = parked.pop("trieauto")
+    return {name: (ours.disagreements(other, byte_vocabulary), places) for name, other in parked.items()}
 
 
 def vocabularies(context: Context) -> None:

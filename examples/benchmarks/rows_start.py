@@ -36,7 +36,7 @@ def tokenizer(context: Context) -> None:
         progress(f"preparing tokenizers for {vocabulary}")
 
         def ours_cold(tokens: object = byte_vocabulary) -> float:
-            with tempfile.TemporaryDirectory() as empty, _cache_directory(empty):
+            with tempfile.TemporaryDirectory() as empty, cache_directory(empty):
                 forget_tables()
                 return clocked(Trieauto.prepare, tokens)()
 
@@ -44,7 +44,7 @@ def tokenizer(context: Context) -> None:
             forget_tables()
             return clocked(Trieauto.prepare, tokens)()
 
-        with tempfile.TemporaryDirectory() as filled, _cache_directory(filled):
+        with tempfile.TemporaryDirectory() as filled, cache_directory(filled):
             Trieauto.prepare(byte_vocabulary)
             tasks: dict[str, Callable[[], float]] = {
                 "trieauto, nothing on disk": ours_cold,
@@ -67,7 +67,7 @@ def _from_huggingface(context: Context) -> None:
     section = context.report.section("Tokenizer preparation, from a Hugging Face tokenizer (SmolLM2, 49,152 ids)")
 
     def ours() -> float:
-        with tempfile.TemporaryDirectory() as empty, _cache_directory(empty):
+        with tempfile.TemporaryDirectory() as empty, cache_directory(empty):
             forget_tables()
             return clocked(trieauto.Vocabulary.from_tokenizer, tokenizer)()
 
@@ -127,7 +127,7 @@ def imports(context: Context) -> None:
 
 
 @contextmanager
-def _cache_directory(path: str) -> Iterator[None]:
+def cache_directory(path: str) -> Iterator[None]:
     """Have trieauto keep tokenizers here; its compiled kernels are loaded already."""
     before = os.environ.get(CACHE_VARIABLE)
     os.environ[CACHE_VARIABLE] = path

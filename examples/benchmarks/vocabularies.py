@@ -12,6 +12,11 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+QWEN_PATTERN = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+QWEN_SPECIALS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+
 
 @dataclass(frozen=True, eq=False)
 class ByteVocabulary:
@@ -65,6 +70,17 @@ def qwen() -> ByteVocabulary:
     lines = package_file("dashscope", "resources/qwen.tiktoken").read_bytes().splitlines()
     tokens: list[bytes | None] = [base64.b64decode(line.split()[0]) for line in lines]
     return ByteVocabulary("qwen", [*tokens, None, None, None], stop_token_id=len(tokens))
+
+
+@cache
+def qwen_encoding() -> Any:
+    """The same tokens as tiktoken writes texts in them: for what needs the tokenizer's own spelling of a value."""
+    from tiktoken import Encoding
+
+    vocabulary = qwen()
+    ranks = {token: rank for rank, token in enumerate(vocabulary.tokens) if token is not None}
+    specials = dict(zip(QWEN_SPECIALS, range(len(ranks), vocabulary.size), strict=True))
+    return Encoding("qwen", pat_str=QWEN_PATTERN, mergeable_ranks=ranks, special_tokens=specials)
 
 
 @cache
