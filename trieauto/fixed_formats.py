@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 
 import numpy as np
@@ -85,18 +85,25 @@ def fixed_format(name_or_template: str | Sequence[str], *, valid_days: bool = Fa
         return _chain(_checked_positions(name_or_template))
     if valid_days:
         return _valid_days(name_or_template)
+    if name_or_template in FORMATS:
+        return _chain(_positions_of(name_or_template))
     counted = _COUNTED.fullmatch(name_or_template)
     if counted and counted[1] in COUNTED:
         return _chain(_repeated([COUNTED[counted[1]]], counted[2], name_or_template))
-    template = FORMATS.get(name_or_template, name_or_template)
-    if not template:
+    if not name_or_template:
         raise TrieautoError("an empty template: there is no position to fill")
-    if not _SPECIAL.search(template):
+    if not _SPECIAL.search(name_or_template):
         raise TrieautoError(
             f"there is no format {shorten(name_or_template)}; the names are {', '.join(FORMATS)}, "
             f"{', '.join(f'{name}:<length>' for name in COUNTED)}, and a template has at least one of # [ {{ or \\"
         )
-    return _chain(_positions(template))
+    return _chain(_positions(name_or_template))
+
+
+@cache
+def _positions_of(name: str) -> list[str]:
+    """Of a named format. To read its template takes as long as to lay down its states."""
+    return _positions(FORMATS[name])
 
 
 def _positions(template: str) -> list[str]:

@@ -19,6 +19,7 @@ class Trieauto(Engine):
     name = "trieauto"
     forms = (Form("choices", list),)
     mode: Literal["auto", "eager", "lazy"] = "auto"
+    method: Literal["walk", "aho_corasick"] = "walk"
 
     def __init__(self, vocabulary: ByteVocabulary) -> None:
         super().__init__(vocabulary)
@@ -31,7 +32,7 @@ class Trieauto(Engine):
         return trieauto.Vocabulary.from_tokens(vocabulary.tokens, stop_token_ids=[vocabulary.stop_token_id])
 
     def compile(self, form: Form, source: Any) -> trieauto.Constraint:
-        return trieauto.compile(trieauto.choices(source), self.vocabulary, mode=self.mode)
+        return trieauto.compile(trieauto.choices(source), self.vocabulary, mode=self.mode, method=self.method)
 
     def settle(self, compiled: trieauto.Constraint) -> None:
         """In auto mode the masks of a set of this size are stored after some thousand of them: do it now."""
@@ -80,6 +81,13 @@ class TrieautoEager(Trieauto):
     mode = "eager"
 
 
+class TrieautoAhoCorasick(TrieautoEager):
+    """trieauto with the masks of all states found as in the trie paper, by Aho-Corasick over the vocabulary."""
+
+    name = "trieauto, eager, Aho-Corasick"
+    method = "aho_corasick"
+
+
 class TrieautoLazy(Trieauto):
     """trieauto with masks found when they are needed."""
 
@@ -124,7 +132,7 @@ class TrieautoAsInPaper(Trieauto):
 OURS: dict[str, type[Engine]] = {
     engine.name: engine
     for engine in (
-        *(Trieauto, TrieautoOwnBuffers, TrieautoEager, TrieautoLazy),
+        *(Trieauto, TrieautoOwnBuffers, TrieautoEager, TrieautoAhoCorasick, TrieautoLazy),
         *(TrieautoCanonical, TrieautoAsInPaper),
     )
 }

@@ -14,7 +14,7 @@ from context import NUM_WALKS, Context
 from measure import Timing, clocked, in_turns
 from ours import Trieauto
 from peers import XGrammar
-from rows_start import cache_directory, forget_tables
+from preparation import cache_directory, forget_tables
 from token_tries import canonical_walks
 from vocabularies import VOCABULARIES, ByteVocabulary
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from batching import batch_timings, park
 from context import CHILD_FROM, NUM_WALKS, Context, attempt, masks_trial
 from measure import Timing, in_turns
 from ours import OURS
 from peers import PEERS, Engine
 from report import Section, progress
-from vocabularies import VOCABULARIES
-from walks import Parked, WalkTimer, random_walks
+from vocabularies import INSTALLED, VOCABULARIES
+from walks import WalkTimer, disagreements, random_walks
 
 from trieauto.demo_sets import tool_names
 
@@ -80,13 +81,9 @@ def other_masks(
     """For each engine but trieauto, at how many of so many random places it has another mask or another end."""
     byte_vocabulary = VOCABULARIES[vocabulary]()
     walks = random_walks(values, context.engine("trieauto", vocabulary).forms[0], byte_vocabulary, places, seed=2)
-    parked = {
-        name: Parked(context.engine(name, vocabulary), [made] * len(walks), walks)
-        for name, made in compiled.items()
-        if context.engine(name, vocabulary).is_oracle
-    }
-    ours = parked.pop("trieauto")
-    return {name: (ours.disagreements(other, byte_vocabulary), places) for name, other in parked.items()}
+    engines = {name: context.engine(name, vocabulary) for name in compiled}
+    wrong = disagreements(engines, compiled, walks, byte_vocabulary)
+    return {name: (count, places) for name, count in wrong.items()}
 
 
 def vocabularies(context: Context) -> None:
@@ -94,8 +91,8 @@ def vocabularies(context: Context) -> None:
     section = context.report.section("One mask over vocabularies (K=1,000, along walks)")
     values = tool_names(1_000)
     costs: dict[str, tuple[int, float]] = {}
-    for vocabulary, load in VOCABULARIES.items():
-        byte_vocabulary = load()
+    for vocabulary in INSTALLED:
+        byte_vocabulary = VOCABULARIES[vocabulary]()
         case = f"V={byte_vocabulary.size:,} ({vocabulary})"
         engines: dict[str, Engine] = {
             name: context.engine(name, vocabulary) for name in (*OWN, "XGrammar", "LLGuidance")
@@ -119,32 +116,15 @@ def batch(context: Context) -> None:
     byte_vocabulary = VOCABULARIES["qwen"]()
     timings: dict[tuple[str, str], Timing] = {}
     for kind, num_sets in (("one set", 1), (f"{BATCH} sets", BATCH)):
+        names = [name for name in (*OWN, *PEERS) if name != "outlines-core" or num_sets == 1]
+        if "outlines-core" not in names:
+            section.add(kind, "outlines-core", note="skipped: compiling its sets takes over a minute")
         sets = [tool_names(BATCH_COUNT, seed) for seed in range(num_sets)]
-        tasks = {}
-        for name in (*OWN, *PEERS):
-            if name == "outlines-core" and num_sets > 1:
-                section.add(kind, name, note="skipped: compiling its sets takes over a minute")
-                continue
-            progress(f"batches of {name}, {kind}")
-            engine = context.engine(name)
-            form = engine.forms[0]
-            compiled = [engine.compile(form, form.source(values)) for values in sets]
-            for each in compiled:
-                engine.settle(each)
-            # 512 matchers take turns on the same 128 rows, so that no row is filled twice with the same mask.
-            places = range(4 * BATCH)
-            walks = [random_walks(sets[i % num_sets], form, byte_vocabulary, 1, seed=i)[0] for i in places]
-            parked = Parked(engine, [compiled[i % num_sets] for i in places], walks)
-            for threads in engine.threads:
-                tasks[name, threads] = parked.batch_timer(BATCH, threads)
-        labels = {f"{name}, {threads} thread(s)": (name, threads) for name, threads in tasks}
-        measured = in_turns({label: tasks[key] for label, key in labels.items()})
-        for name in dict.fromkeys(name for name, _ in tasks):
-            best = min((label for label in labels if labels[label][0] == name), key=lambda each: measured[each].median)
-            timings[name, kind] = measured[best]
-            threads = labels[best][1]
-            note = "" if name in OURS else f"threads={threads}"
-            section.add(kind, name, measured[best], note=note)
+        # 512 matchers take turns on the same 128 rows, so that no row is filled twice with the same mask.
+        parked = park({name: context.engine(name) for name in names}, sets, 4 * BATCH, byte_vocabulary)
+        for name, (timing, threads) in batch_timings(parked, BATCH, loops=False).items():
+            timings[name, kind] = timing
+            section.add(kind, name, timing, note="" if name in OURS else f"threads={threads}")
         for own, targets in zip(
             OWN, ({"XGrammar": 5, "LLGuidance": 20}, {"XGrammar": 10, "LLGuidance": 50}), strict=True
         ):

