@@ -37,9 +37,15 @@ def small(data: Path) -> list[str]:
 def test_every_arm_and_strategy_is_measured(data: Path, tmp_path: Path) -> None:
     path = tmp_path / "lines.json"
     outcome = subprocess.run(
-        [sys.executable, str(PROGRAM), *small(data), "--json", str(path)], capture_output=True, text=True
+        [sys.executable, str(PROGRAM), *small(data), "--json", str(path), "--results", str(tmp_path)],
+        capture_output=True,
+        text=True,
     )
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+    claims = json.loads((tmp_path / "accuracy.json").read_text("utf-8"))["claims"]
+    assert {claim["where"].split(",")[0] for claim in claims} == {
+        *("Table 6", "Appendix C.1", "Appendix H.9", "Appendix I", "Appendix J")
+    }
     lines: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))["lines"]
     validity = {line["case"]: line["number"] for line in lines if line["who"] == "validity"}
     for arm in ("PE", "trie strict, any tokens", "trie, any tokens", "think + PE", "think + trie, any tokens"):

@@ -20,8 +20,11 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, 
     """The lines of a tiny run without those about memory, by section."""
     path = tmp_path_factory.mktemp("mixed") / "lines.json"
     arguments = ["--quick", *TINY, "--rows", "language", "first-mask", "steps", "--json", str(path)]
+    arguments += ["--results", str(path.parent)]
     outcome = subprocess.run([sys.executable, str(PROGRAM), *arguments], capture_output=True, text=True)
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+    claims = json.loads((path.parent / "mixed_schemas.json").read_text(encoding="utf-8"))["claims"]
+    assert [claim["where"] for claim in claims] == ["Section 4.3"]  # the others are about larger enums
     result = defaultdict(list)
     for line in json.loads(path.read_text(encoding="utf-8"))["lines"]:
         result[line["section"]].append(line)

@@ -18,9 +18,12 @@ PROGRAM = Path(__file__).parents[1] / "examples" / "benchmarks" / "reachability.
 def lines(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """All lines of a small run, which must find every guarantee held."""
     path = tmp_path_factory.mktemp("reachability") / "lines.json"
-    arguments = ["--quick", "--experiments", "1", "2", "3", "--json", str(path)]
+    arguments = ["--quick", "--experiments", "1", "2", "3", "--json", str(path), "--results", str(path.parent)]
     outcome = subprocess.run([sys.executable, str(PROGRAM), *arguments], capture_output=True, text=True)
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+    claims = json.loads((path.parent / "reachability.json").read_text(encoding="utf-8"))["claims"]
+    verdicts = {claim["where"]: claim["verdict"] for claim in claims}
+    assert [verdicts[f"Experiment {number}"] for number in (1, 2, 3)] == ["holds"] * 3
     written: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["lines"]
     return written
 

@@ -22,22 +22,22 @@ DIR holds a directory for each set (trec_fine, massive_en_us, banking77, clinc15
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 import torch
-from accuracy_arms import TOKENIZATIONS, arms, compliance
+from accuracy_arms import TOKENIZATIONS, TOOL_COUNTS, arms, compliance
 from accuracy_cells import Subject
+from accuracy_claims import SUBJECT
 from accuracy_paper import CONTRADICTIONS
 from accuracy_prefix import shared_beginnings
 from accuracy_sets import DIRECTORIES, read_set
 from accuracy_strategies import strategies
+from lines import add_saving, converted, finish
 from report import Report, progress
+from results import machine
 from vocabularies import package_file
 
 import trieauto
@@ -45,7 +45,7 @@ from trieauto.cli.models import load_model, load_tokenizer
 from trieauto.kernels.jit import warm_up
 
 PARTS = ("arms", "thinking", "strategies", "tools")
-PACKAGES = ("trieauto", "torch", "transformers", "scikit-learn", "rapidfuzz")
+PACKAGES = ("scikit-learn", "rapidfuzz")
 
 
 def measure(report: Report, subject: Subject, options: argparse.Namespace) -> None:
@@ -56,10 +56,12 @@ def measure(report: Report, subject: Subject, options: argparse.Namespace) -> No
         if "strategies" in options.parts:
             strategies(report, subject, data, TOKENIZATIONS[-1])
     if "tools" in options.parts:
-        compliance(report, subject, options.samples)
+        compliance(report, subject, options.samples, options.tool_counts)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    if converted(SUBJECT, arguments):
+        return 0
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="where the labelled sets are")
     parser.add_argument("--samples", type=int, default=100, help="prompts of each set (default 100)")
@@ -71,14 +73,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--thinking-tokens", type=int, default=300, help="at most (default 300)")
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="of the model")
     parser.add_argument("--seed", type=int, default=0, help="of all draws (default 0)")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write all numbers here")
+    parser.add_argument(
+        "--tool-counts", nargs="+", type=int, default=list(TOOL_COUNTS), metavar="K", help="sizes of the sets of tools"
+    )
+    add_saving(parser)
     options = parser.parse_args(arguments)
-    about = {
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
-        "python": platform.python_version(),
-        **{name: version(name) for name in PACKAGES},
-        "model": f"SmolLM2-135M-Instruct, {options.dtype}, batches of {options.batch_size}",
-    }
+    model_used = f"SmolLM2-135M-Instruct, {options.dtype}, batches of {options.batch_size}"
+    about = machine() | {name: version(name) for name in PACKAGES} | {"model": model_used}
     print("; ".join(f"{name} {value}" for name, value in about.items()))
     if options.threads is not None:
         torch.set_num_threads(options.threads)
@@ -99,8 +100,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"\n{len(judged) - len(failed)} of {len(judged)} constrained cells are 100.0 % valid")
     for line in failed:
         print(f"FAILED: {line}")
-    if options.json is not None:
-        options.json.write_text(json.dumps({"about": about, "lines": report.as_json()}, indent=1), "utf-8")
+    is_whole = set(options.sets) == set(DIRECTORIES) and set(options.parts) == set(PARTS) and options.samples >= 100
+    finish(options, SUBJECT, report.as_json(), about, is_whole=is_whole)
     return 1 if failed else 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from accuracy_cells import Result, Subject, Table, message, timed
@@ -17,8 +18,9 @@ from trieauto.demo_sets import tool_names
 from trieauto.integrations.hf import Chooser
 from trieauto.strategies import prompts
 
-TOOL_COUNTS = (10, 100, 1_000)
-LISTED_TOOLS = 100  # more do not go into a prompt
+TOOL_COUNTS = (10, 100, 500, 1_000, 2_000, 5_000)
+LISTED_TOOLS = 500  # more do not fit into the model's context
+LONG_PROMPT, FEW = 100, 4  # prompts that list more tools are asked in batches of so few
 TOKENIZATIONS: tuple[Tokenization, ...] = ("any", "canonical")
 
 
@@ -55,13 +57,16 @@ def arms(report: Report, subject: Subject, data: LabelledSet, thinking_tokens: i
         )  # fmt: skip
 
     def constrained(arm: str, questions: Sequence[str], seconds: float, steps: Sequence[int]) -> None:
+        by_tokenization = []
         for tokenization in TOKENIZATIONS:
             results, own = timed(choosing(subject, labels, tokenization, questions))
+            by_tokenization.append(results)
             paper = ACCURACY.get((name, arm), "") if tokenization == TOKENIZATIONS[0] else ""
             table.add(
                 f"{arm}, {tokenization} tokens", with_steps(results, steps), seconds + own,
                 is_constrained=True, paper=paper,
             )  # fmt: skip
+        table.add_spelling(arm, *by_tokenization)
 
     none = [0] * len(texts)
     strict = [prompts.select(text, labels) for text in texts]
@@ -86,29 +91,31 @@ def arms(report: Report, subject: Subject, data: LabelledSet, thinking_tokens: i
 
 
 def with_steps(results: Sequence[Result], more: Sequence[int]) -> list[Result]:
-    return [
-        Result(result.answer, result.label, result.steps + steps) for result, steps in zip(results, more, strict=True)
-    ]
+    return [replace(result, steps=result.steps + steps) for result, steps in zip(results, more, strict=True)]
 
 
-def compliance(report: Report, subject: Subject, samples: int) -> None:
-    """Whether an answer is a tool's name, in sets of growing size (table 9)."""
+def compliance(report: Report, subject: Subject, samples: int, counts: Sequence[int] = TOOL_COUNTS) -> None:
+    """Whether an answer is a tool's name, in sets of growing size (tables 9 and 16)."""
     texts = tool_texts(samples, subject.seed)
     unlisted = [prompts.select(text, []) for text in texts]
-    for count in TOOL_COUNTS:
+    for count in counts:
         names = tool_names(count, subject.seed)
-        table = Table(report, f"Tool names: K = {count:,}, {samples} samples (table 9)", names, None)
+        table = Table(report, f"Tool names: K = {count:,}, {samples} samples (tables 9 and 16)", names, None)
         asked = {"unconstrained": unlisted}
         if count <= LISTED_TOOLS:
             asked[PE] = [prompts.select(text, names) for text in texts]
         for arm, questions in asked.items():
-            results, seconds = timed(partial(_with_retries, subject, questions, names))
+            is_long = arm == PE and count > LONG_PROMPT
+            asking = replace(subject, batch_size=min(FEW, subject.batch_size)) if is_long else subject
+            first, seconds = timed(partial(asking.answers, questions, names))
+            table.add(arm, first, seconds, is_constrained=False, paper=COMPLIANCE[arm])
+            results, again = timed(partial(asking.retried, questions, names, first))
+            seconds += again
             retries = f"{arm}, up to {subject.retries} retries"
             table.add(retries, results, seconds, is_constrained=False, paper=COMPLIANCE[arm])
+        by_tokenization = []
         for tokenization in TOKENIZATIONS:
             results, seconds = timed(choosing(subject, names, tokenization, unlisted))
+            by_tokenization.append(results)
             table.add(f"trie, {tokenization} tokens", results, seconds, is_constrained=True, paper=COMPLIANCE["trie"])
-
-
-def _with_retries(subject: Subject, questions: Sequence[str], names: Sequence[str]) -> list[Result]:
-    return subject.retried(questions, names, subject.answers(questions, names))
+        table.add_spelling("trie", *by_tokenization)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from accuracy_paper import SAME_SPELLING
 from rapidfuzz import fuzz, process, utils
 from report import Line, Report
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -24,11 +25,15 @@ HEADER = f"  {'arm':<44} {'accuracy':>9} {'validity':>9} {'steps':>7} {'time':>8
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one prompt: the answer as text, the label it counts as, and the tokens it took."""
+    """What came of one prompt: the answer as text, the label it counts as, and the tokens it took.
+
+    ``token_ids`` are those of an answer under a constraint.
+    """
 
     answer: str
     label: str
     steps: float
+    token_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ class Subject:
             last = choice.calls[-1] if isinstance(choice, Decision) else choice
             spelled = self.tokenizer.decode(last.token_ids)
             answer = value if value.startswith(spelled.removeprefix(" ")) else spelled
-            results.append(Result(answer, value, choice.num_forward_passes))
+            results.append(Result(answer, value, choice.num_forward_passes, tuple(last.token_ids)))
         return results
 
 
@@ -152,6 +157,13 @@ class Table:
             flush=True,
         )
         return cell
+
+    def add_spelling(self, arm: str, one: Sequence[Result], other: Sequence[Result]) -> None:
+        """How many of the answers under two tokenizations are the same token sequence."""
+        same = sum(a.token_ids == b.token_ids for a, b in zip(one, other, strict=True))
+        share = 100 * same / len(one)
+        self.report.lines.append(Line(self.title, arm, SAME_SPELLING, number=share, unit="%"))
+        print(f"  {arm + ': same tokens in both':<44} {share:8.1f}%", flush=True)
 
 
 def timed(task: Callable[[], list[Result]]) -> tuple[list[Result], float]:

@@ -6,6 +6,9 @@ from __future__ import annotations
 PE, STRICT, SHORT, THINK_PE, THINK_TRIE = "PE", "trie strict", "trie", "think + PE", "think + trie"
 """The arms of its tables 6 and 7. PE (prompt engineering) is not constrained; "strict" has the same prompt as PE."""
 
+SAME_SPELLING = "same tokens as in canonical spelling"
+"""What lines say about answers under a trie of all spellings and one of the tokenizer's own."""
+
 ACCURACY = {
     ("TREC", PE): "Qwen3-8B 36.3",
     ("TREC", THINK_TRIE): "Qwen3-8B 63.1",

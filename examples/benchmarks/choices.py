@@ -12,17 +12,16 @@ its line says otherwise. Keep the machine quiet while it runs.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from pathlib import Path
 
 import rows_compile
 import rows_masks
 import rows_start
+from choices_claims import SUBJECT
 from context import Context
+from lines import add_saving, converted, finish
+from results import machine
 
 ROWS: dict[str, Callable[[Context], None]] = {
     "first-mask": rows_compile.first_mask,
@@ -36,44 +35,32 @@ ROWS: dict[str, Callable[[Context], None]] = {
     "methods": rows_compile.methods,
 }
 COUNTS = [10, 100, 1_000, 10_000, 100_000, 1_000_000]
-PACKAGES = ("trieauto", "xgrammar", "llguidance", "outlines-core", "numpy", "numba", "torch")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    if converted(SUBJECT, arguments):
+        return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="sets of up to 10,000, and 10 s of patience")
     parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS), metavar="ROW", help=", ".join(ROWS))
     parser.add_argument("--counts", nargs="+", type=int, metavar="K", help="sizes of the sets")
     parser.add_argument("--patience", type=float, help="seconds after which a peer is skipped (default 60)")
     parser.add_argument("--names", type=Path, metavar="FILE", help="real names, one a line, for the row 'names'")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write all numbers here")
+    add_saving(parser)
     options = parser.parse_args(arguments)
     context = Context(
         counts=options.counts or [count for count in COUNTS if count <= 10_000 or not options.quick],
         patience=options.patience or (10.0 if options.quick else 60.0),
         names=options.names,
     )
-    about = {
-        "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()}",
-        "python": platform.python_version(),
-        **{name: version(name) for name in PACKAGES},
-    }
+    about = machine()
     print("; ".join(f"{name} {value}" for name, value in about.items()))
     for name in options.rows:
         ROWS[name](context)
     judged = [line.met for line in context.report.lines if line.met is not None]
     print(f"\n{sum(judged)} of {len(judged)} targets met")
-    if options.json is not None:
-        options.json.write_text(json.dumps({"about": about, "lines": context.report.as_json()}, indent=1), "utf-8")
-
-
-def _processor() -> str:
-    """The processor's name where the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except FileNotFoundError:
-        return platform.processor() or platform.machine()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+    is_whole = not options.quick and options.counts is None and set(options.rows) == set(ROWS)
+    finish(options, SUBJECT, context.report.as_json(), about, is_whole=is_whole)
 
 
 if __name__ == "__main__":

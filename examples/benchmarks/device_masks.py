@@ -19,8 +19,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
+from device_claims import SUBJECT
+from lines import add_saving, converted, finish
 from measure import Timing, in_turns
 from report import Report, Section, progress
+from results import machine
 from vocabularies import qwen
 
 import trieauto
@@ -172,10 +175,13 @@ def of_set(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    if converted(SUBJECT, arguments):
+        return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--counts", nargs="+", type=int, default=COUNTS, metavar="K", help="sizes of the sets")
     parser.add_argument("--batches", nargs="+", type=int, default=BATCHES, metavar="B", help="rows of a batch")
     parser.add_argument("--threads", type=int, default=1, help="of torch on the CPU; matchers have one (default 1)")
+    add_saving(parser)
     options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)
     of_tokens = qwen()
@@ -189,8 +195,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             constraint = trieauto.compile(trieauto.choices(tool_names(count)), vocabulary)
             constraint.distances()
             of_set(section, constraint, count, device, options.batches)
+    about = machine()
     if len(devices) == 1:
         print("\nThere is no CUDA device here: nothing was measured on one.")
+    else:
+        about |= {"gpu": torch.cuda.get_device_name(devices[-1])}
+    is_whole = options.counts == COUNTS and options.batches == BATCHES
+    finish(options, SUBJECT, report.as_json(), about, is_whole=is_whole)
 
 
 if __name__ == "__main__":

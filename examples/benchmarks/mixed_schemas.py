@@ -23,26 +23,23 @@ with the fastest and slowest in parentheses; a ratio is a peer's cost over ours.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
-from pathlib import Path
 
 from context import CHILD_FROM, Cost
+from lines import add_saving, converted, finish
 from measure import Timing, TookTooLong, in_child, in_turns
 from mixed_agreement import Disagreement, check_agreement
 from mixed_cases import CASES
+from mixed_claims import SUBJECT
 from mixed_documents import documents
 from mixed_engines import ENGINES, OURS, Mixed, MixedEngine
 from mixed_timing import Start, step_timings, trial
 from report import Report, progress
+from results import machine
 from vocabularies import qwen
 
-PACKAGES = ("trieauto", "xgrammar", "llguidance", "numpy", "numba")
 XGRAMMAR_TARGETS = {1_000: 10.0, 5_000: 100.0}  # to the first mask
 # The paper's milliseconds to compile (section 5.1); for K=500 it gives none.
 PAPER_COMPILE = {
@@ -194,6 +191,8 @@ def _memory(run: Run, mixed: Mixed) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    if converted(SUBJECT, arguments):
+        return 0
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="enums of up to 1,000, fewer rounds, 10 s of patience")
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES), metavar="CASE", help=", ".join(CASES))
@@ -203,7 +202,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, help="measurements of each (default 31; with --quick 5)")
     parser.add_argument("--documents", type=int, default=40, help="answers written (default 40)")
     parser.add_argument("--patience", type=float, help="seconds after which a peer is skipped (default 60)")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write all numbers here")
+    add_saving(parser)
     options = parser.parse_args(arguments)
     run = Run(
         rows=options.rows,
@@ -214,12 +213,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         plain_strings=options.plain_strings,
         memory_from=0 if options.counts else MEMORY_FROM,
     )
-    about = {
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
-        "python": platform.python_version(),
-        "strings": "of any kind" if options.plain_strings else "without quotes, backslashes, control characters",
-        **{name: version(name) for name in PACKAGES},
-    }
+    strings = "of any kind" if options.plain_strings else "without quotes, backslashes, control characters"
+    about = machine() | {"strings": strings}
     print("; ".join(f"{name} {value}" for name, value in about.items()))
     if options.rows != ["memory"]:  # which has processes of its own
         for name, engine in ENGINES.items():
@@ -235,8 +230,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return 1
     judged = [line.met for line in run.report.lines if line.met is not None]
     print(f"\n{sum(judged)} of {len(judged)} targets met")
-    if options.json is not None:
-        options.json.write_text(json.dumps({"about": about, "lines": run.report.as_json()}, indent=1), "utf-8")
+    chosen = options.quick or options.plain_strings or options.counts is not None
+    is_whole = not chosen and set(options.cases) == set(CASES) and set(options.rows) == set(ROWS)
+    finish(options, SUBJECT, run.report.as_json(), about, is_whole=is_whole)
     return 0
 
 

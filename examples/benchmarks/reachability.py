@@ -22,20 +22,18 @@ slowest in parentheses. Keep the machine quiet while it measures (experiments 4 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import sys
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
-from pathlib import Path
 
+from lines import add_saving, converted, finish
 from reach_agent import agent
+from reach_claims import SUBJECT
 from reach_json import json_objects
 from reach_paper import CONTRADICTIONS
 from reach_rates import PERCENT, Run
 from reach_traps import traps
 from report import Report
+from results import machine
 
 
 def scaling(run: Run) -> None:
@@ -51,24 +49,21 @@ def model(run: Run) -> None:
 
 
 EXPERIMENTS: dict[int, Callable[[Run], None]] = {1: traps, 2: json_objects, 3: agent, 4: scaling, 5: model}
-PACKAGES = ("trieauto", "numpy", "numba")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    if converted(SUBJECT, arguments):
+        return 0
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a fifth of the trials, the smallest and largest sizes")
     parser.add_argument(
         "--experiments", nargs="+", type=int, choices=EXPERIMENTS, default=list(EXPERIMENTS), metavar="N", help="1 to 5"
     )
     parser.add_argument("--seed", type=int, default=0, help="of all draws (default 0)")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write all numbers here")
+    add_saving(parser)
     options = parser.parse_args(arguments)
     run = Run(Report(), options.quick, options.seed)
-    about = {
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
-        "python": platform.python_version(),
-        **{name: version(name) for name in PACKAGES},
-    }
+    about = machine()
     print("; ".join(f"{name} {value}" for name, value in about.items()))
     for number in options.experiments:
         EXPERIMENTS[number](run)
@@ -80,8 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"\n{goals - len(failed)} of {goals} guarantees held; {sum(others)} of {len(others)} other targets met")
     for line in failed:
         print(f"FAILED: {line}")
-    if options.json is not None:
-        options.json.write_text(json.dumps({"about": about, "lines": run.report.as_json()}, indent=1), "utf-8")
+    is_whole = not options.quick and set(options.experiments) == set(EXPERIMENTS)
+    finish(options, SUBJECT, run.report.as_json(), about, is_whole=is_whole)
     return 1 if failed else 0
 
 

