@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,14 @@ from transformers import LogitsProcessorList, PreTrainedModel, PreTrainedTokeniz
 import trieauto
 from trieauto import Automaton, Constraint, ListAutomaton, Matcher, TokenAutomaton, Vocabulary
 from trieauto.constraint import Tokenization
-from trieauto.errors import BudgetError, TrieautoError, UnsupportedError, VocabularyError
+from trieauto.errors import (
+    BudgetError,
+    EmptyConstraintError,
+    TrieautoError,
+    UnreachableValueError,
+    UnsupportedError,
+    VocabularyError,
+)
 from trieauto.value_lists.constraint import ListConstraint
 
 from ._hf_batches import Batched, checked_or_none
@@ -60,7 +67,10 @@ class Chooser(Batched[Choice]):
             budget the context is not looked at.
         tokenization: "any" spelling of a value in tokens, or the "canonical" one alone, which the tokenizer itself
             writes for the value standing alone (see ``trieauto.compile``; for the text that a prompt ends with, pass a
-            ``Constraint`` with its ``left_context``).
+            ``Constraint`` with its ``left_context``). With None canonical, which takes fewer steps and does not lead
+            small models astray, where the tokenizer writes every value; "any" if it does not (bytes that are no UTF-8,
+            texts of special tokens, tokenizers that cannot be asked), for lists, and for ``fast_forward``.
+            ``chooser.constraint.tokenization`` says which it is.
         scores: how many of the most likely values each ``Choice`` lists in ``scores``, with their probabilities (as
             ``most_likely`` finds them, at its cost, one prompt after the other); None for none. They are of the whole
             set, whatever the budget, and of the model's own distribution, whatever the arguments of ``generate``. With
@@ -89,7 +99,7 @@ class Chooser(Batched[Choice]):
         values: Iterable[str | bytes] | Automaton | ListAutomaton | Constraint,
         *,
         max_new_tokens: int | None = None,
-        tokenization: Tokenization = "any",
+        tokenization: Tokenization | None = None,
         scores: int | None = None,
         scores_tolerance: float = 0.0,
         fast_forward: bool = False,
@@ -112,7 +122,7 @@ class Chooser(Batched[Choice]):
         self._processors = list(self._arguments.pop("logits_processor", None) or [])
         self._model = model
         self._tokenizer = tokenizer
-        self.constraint = _constraint(model, tokenizer, values, tokenization)
+        self.constraint = _constraint(model, tokenizer, values, tokenization, fast_forward)
         vocabulary = self.constraint.vocabulary
         self.stop_token_ids = sorted({*vocabulary.stop_token_ids, *_model_stop_token_ids(model)})
         self._pad_token_id = next(
@@ -327,13 +337,14 @@ def _constraint(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     values: Iterable[str | bytes] | Automaton | ListAutomaton | Constraint,
-    tokenization: Tokenization,
+    tokenization: Tokenization | None,
+    fast_forward: bool,
 ) -> Constraint:
     """The constraint for a model, whose own stop tokens end an answer too."""
     if isinstance(values, Constraint):
         num_logits = _num_logits(model)
         vocabulary = values.vocabulary
-        if tokenization not in ("any", values.tokenization):
+        if tokenization not in (None, "any", values.tokenization):
             raise TrieautoError(
                 f"tokenization={tokenization!r}, but the constraint was compiled for {values.tokenization!r}"
             )
@@ -350,8 +361,11 @@ def _constraint(
         return values
     vocabulary = model_vocabulary(model, tokenizer)
     automaton = values if isinstance(values, (Automaton, ListAutomaton, TokenAutomaton)) else trieauto.choices(values)
+    if tokenization is None and not fast_forward and isinstance(automaton, Automaton) and automaton.values is not None:
+        with suppress(UnreachableValueError, EmptyConstraintError, UnsupportedError):
+            return trieauto.compile(automaton, vocabulary, tokenization="canonical")
     try:
-        return trieauto.compile(automaton, vocabulary, tokenization=tokenization)
+        return trieauto.compile(automaton, vocabulary, tokenization=tokenization or "any")
     except UnsupportedError as error:
         if "prefix_space" not in str(error):
             raise

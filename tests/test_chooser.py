@@ -329,7 +329,7 @@ class OnlyTheFirstToken(LogitsProcessor):
 
 def test_other_processors_apply_before_the_constraint(model: Model, tokenizer: Tokenizer) -> None:
     [token_id] = tokenizer("s")["input_ids"]
-    chooser = Chooser(model, tokenizer, TOOLS, logits_processor=[OnlyTheFirstToken(token_id)])
+    chooser = Chooser(model, tokenizer, TOOLS, tokenization="any", logits_processor=[OnlyTheFirstToken(token_id)])
     with pytest.warns(ConstraintWarning, match=f"after 1 generated tokens, it forces token {token_id} b's'"):
         choice = chooser(CHAT)
     assert str(choice.value).startswith("s")

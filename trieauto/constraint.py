@@ -57,7 +57,8 @@ class Constraint(Frozen):
         vocabulary: the tokens.
         num_words: the least width of a bitmask's rows, in int32 words.
         prefix_space: "none", "optional" or "required": whether a space may or must come before the value.
-        tokenization: "any" spelling in tokens, or the "canonical" one: then ``automaton`` is one over tokens.
+        tokenization: "any" spelling in tokens, or the "canonical" one: then ``automaton`` is one over tokens, or, of a
+            language with very many strings, over bytes.
         left_context: the text that the canonical tokens join; None for none.
         has_every_byte: whether all single bytes that occur are tokens, so that whatever is possible in bytes is.
         unreachable_values: the values that this vocabulary cannot spell, or that the tokenizer itself never writes
