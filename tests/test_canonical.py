@@ -660,7 +660,17 @@ def test_chooser_chooses_canonical_tokens() -> None:
             assert isinstance(choice.value, str)
             encoded = tokenizer(choice.value, add_special_tokens=False)["input_ids"]
             assert list(choice.token_ids) == encoded[: len(choice.token_ids)]
-    anyhow = Chooser(model, tokenizer, values)
+    by_default = Chooser(model, tokenizer, values)
+    assert by_default.constraint.tokenization == "canonical"
+    assert by_default(prompts[0]).token_ids == chooser(prompts[0]).token_ids
+    for others, options in (
+        ([*values, b"caf\xe9"], {}),  # what the tokenizer never writes
+        ([*values, "<|im_end|>"], {}),
+        (values, {"fast_forward": True}),
+        (trieauto.several(values, maximum=2), {}),
+    ):
+        assert Chooser(model, tokenizer, others, **options).constraint.tokenization == "any"
+    anyhow = Chooser(model, tokenizer, values, tokenization="any")
     assert anyhow.constraint.tokenization == "any"
     own = [
         tuple(tokenizer(choice.value, add_special_tokens=False)["input_ids"][: len(choice.token_ids)])

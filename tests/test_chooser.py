@@ -450,7 +450,7 @@ def test_a_space_that_makes_two_values_one() -> None:
     own_model = tiny.decoder()
     own_model.generation_config.eos_token_id = spaced.eos_token_id
     with pytest.raises(UnsupportedError, match=r"both '' and ' '.* prefix_space='none' .*pass a Constraint compiled"):
-        Chooser(own_model, spaced, values)
+        Chooser(own_model, spaced, values, tokenization="any")
     vocabulary = trieauto.Vocabulary.from_tokenizer(spaced)
     constraint = trieauto.compile(trieauto.choices(values), vocabulary, prefix_space="none")
     assert Chooser(own_model, spaced, constraint)("ab").value in values

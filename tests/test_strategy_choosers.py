@@ -125,12 +125,13 @@ def test_every_value_of_every_group_can_be_chosen(
 def test_a_hierarchical_choice_is_that_of_two_choosers(model: Model, tokenizer: Tokenizer) -> None:
     """And a batch, whose prompts go on in different groups, gives what its prompts give alone."""
     chooser = HierarchicalChooser(model, tokenizer, HIERARCHY)
-    first = Chooser(model, tokenizer, HIERARCHY.names)
+    first = Chooser(model, tokenizer, HIERARCHY.names, tokenization="any")
     alone = []
     for text in TEXTS:
         group = first([{"role": "user", "content": prompts.select(text, HIERARCHY.names)}])
         values = GROUPS[str(group.value)]
-        value = Chooser(model, tokenizer, values)([{"role": "user", "content": prompts.select(text, values)}])
+        second = Chooser(model, tokenizer, values, tokenization="any")
+        value = second([{"role": "user", "content": prompts.select(text, values)}])
         decision = chooser(text)
         assert decision.value == value.value
         assert [call.token_ids for call in decision.calls] == [group.token_ids, value.token_ids]
