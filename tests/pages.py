@@ -45,8 +45,11 @@ def files_named(page: Path) -> list[str]:
 
 
 def anchors(page: Path) -> list[str]:
-    """The anchors of a page's headings."""
-    return [anchor(heading) for heading in re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)]
+    """The anchors of a page's headings, and those that it sets itself."""
+    text = page.read_text("utf-8")
+    return [anchor(heading) for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)] + re.findall(
+        r'<a id="([^"]+)"', text
+    )
 
 
 def anchor(heading: str) -> str:

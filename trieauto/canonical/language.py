@@ -19,7 +19,7 @@ from ..vocabulary import Vocabulary
 from .model import BytePairModel
 
 MOST_NODES = 2**22
-MOST_EDGES = 2**26
+MOST_EDGES = 2**25
 MOST_KEPT = 64 * 2**20  # bytes of lists of tokens
 NOWHERE = -1
 
