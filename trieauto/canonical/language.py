@@ -1,4 +1,4 @@
-"""A language together with how the tokenizer splits its strings: nodes, and the tokens that lead from one to the next."""
+"""A language together with how the tokenizer splits its strings: nodes, and the tokens that lead on from each."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ class Search:
         return tokens
 
     def fewest_at_end(self, node: int) -> int:
-        """The fewest tokens from a node where the pre-token may end, if it does: none needs more, whatever came before."""
+        """The fewest tokens from a node where the pre-token may end, if it does: none needs more after any token."""
         if self._language.is_final[node]:
             return 0
         cut = int(self._language.cuts[node])
