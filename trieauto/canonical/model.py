@@ -135,11 +135,12 @@ class BytePairModel:
         atoms = {int(token_id): k for k, token_id in enumerate(self.atom_ids)}
         for token_id in tokens.tolist():
             data = spelled[token_id] if token_id < len(spelled) else None
-            if data is None:  # a special token, from which on the text is a new one
-                split, partial, last = 0, 0, -1
-                continue
-            if token_id in atoms:
+            if partial == 0 and data is None:  # a special token, from which on the text is a new one
+                split, last = 0, -1
+            elif partial == 0 and token_id in atoms:
                 split, last = int(self.splitting.atoms[split, atoms[token_id]]), -1
+            elif data is None:
+                split = NOWHERE  # inside a character
             else:
                 if partial == 0:
                     is_apart = last < 0 or bool(self.apart_from(last)[token_id])
@@ -147,9 +148,12 @@ class BytePairModel:
                 split, partial = self._moved(split, partial, data)
                 last = token_id
             if split == NOWHERE:
-                raise UnsupportedError(
-                    f"how the tokenizer writes the left context {shorten(text)} could not be followed"
-                )
+                break
+        if split == NOWHERE or partial != 0:
+            raise UnsupportedError(
+                f"how the tokenizer writes the left context {shorten(text)} could not be followed: its tokens may not "
+                "spell all of it"
+            )
         return split, last
 
     def _moved(self, split: int, partial: int, data: bytes) -> tuple[int, int]:

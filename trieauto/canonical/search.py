@@ -13,7 +13,7 @@ that one need be looked at.
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Hashable
+from collections.abc import Callable, Generator, Hashable
 from typing import Any
 
 import numpy as np
@@ -59,12 +59,21 @@ class _Bounds:
             return True
         return False if self._least.get(key, 0) > tokens else None
 
-    def keep(self, key: Hashable, tokens: int, is_enough: bool) -> bool:
-        if is_enough:
-            self._most[key] = min(tokens, self._most.get(key, ENDLESS))
-        else:
-            self._least[key] = max(tokens + 1, self._least.get(key, 0))
-        return is_enough
+    def deepened(self, key: Hashable, tokens: int, least: int, attempt: Callable[[int], _Answer]) -> _Answer:
+        """Whether so many are enough, by attempts with ever more, ``least`` at first. The first that succeeds has
+        looked at little beyond the shortest ways; one with very many would lose itself in long ones.
+
+        The end must be in reach.
+        """
+        known = self.known(key, tokens)
+        if known is not None:
+            return known
+        for count in range(max(least, self._least.get(key, 0)), tokens + 1):
+            if (yield attempt(count)):
+                self._most[key] = count
+                return True
+            self._least[key] = count + 1
+        return False
 
 
 class Search:
@@ -168,31 +177,42 @@ class Search:
         verdict = yield self._verdict(node, tokens)
         if verdict != OPEN or token < 0:
             return verdict == SURE
-        key = node, token
-        known = self._after_bounds.known(key, tokens)
-        if known is not None:
-            return known
+        if not self.can_end(node, token):
+            return False
+        return (
+            yield self._after_bounds.deepened(
+                (node, token),
+                tokens,
+                int(self._language.least[node]),
+                lambda count: self._attempt_after(node, token, count),
+            )
+        )
+
+    def _attempt_after(self, node: int, token: int, tokens: int) -> _Answer:
+        verdict = yield self._verdict(node, tokens)
+        if verdict != OPEN:
+            return verdict == SURE
         following = self._language.going_on(node)
         sure, open_ = yield self._reaching(node, tokens - 1)
         is_enough = self._model.can_follow(token, following.tokens, sure)
         if not is_enough and open_.any():
             may = (open_ != 0) & (self._model.apart_from(token)[following.tokens] == 0)
             is_enough = yield self._any_after(following.tokens[may], following.ends[may], tokens - 1)
-        return self._after_bounds.keep(key, tokens, is_enough)
+        return is_enough
 
     def _from_cut(self, cut: int, tokens: int) -> _Answer:
         """Whether so many tokens are enough from where a pre-token begins."""
-        known = self._cut_bounds.known(cut, tokens)
-        if known is not None:
-            return known
-        is_enough = False
-        if tokens > 0 and self._language.least[cut] <= tokens and (yield self._relaxed(cut, tokens)):
-            following = self._language.going_on(cut)
-            sure, open_ = yield self._reaching(cut, tokens - 1)
-            is_enough = bool(sure.any()) or (
-                yield self._any_after(following.tokens[open_ != 0], following.ends[open_ != 0], tokens - 1)
-            )
-        return self._cut_bounds.keep(cut, tokens, is_enough)
+        least = max(1, int(self._language.least[cut]))
+        return (yield self._cut_bounds.deepened(cut, tokens, least, lambda count: self._attempt_from_cut(cut, count)))
+
+    def _attempt_from_cut(self, cut: int, tokens: int) -> _Answer:
+        if not (yield self._relaxed(cut, tokens)):
+            return False
+        following = self._language.going_on(cut)
+        sure, open_ = yield self._reaching(cut, tokens - 1)
+        if sure.any():
+            return True
+        return (yield self._any_after(following.tokens[open_ != 0], following.ends[open_ != 0], tokens - 1))
 
     def _reaching(self, node: int, tokens: int) -> _Answer:
         """Of the tokens that go on from a node: after which so many more are enough, whatever the token, and after
@@ -221,15 +241,18 @@ class Search:
             return tokens >= 0
         if tokens <= 0 or language.least[node] > tokens:
             return False
-        known = self._relaxed_bounds.known(node, tokens)
-        if known is not None:
-            return known
+        least = int(language.least[node])
+        return (
+            yield self._relaxed_bounds.deepened(node, tokens, least, lambda count: self._attempt_relaxed(node, count))
+        )
+
+    def _attempt_relaxed(self, node: int, tokens: int) -> _Answer:
+        language = self._language
         cut = int(language.cuts[node])
-        is_enough = cut not in (NOWHERE, node) and (yield self._relaxed(cut, tokens))
-        if not is_enough:
-            different = language.going_on(node).different
-            for following in different[language.least[different] <= tokens - 1].tolist():
-                if (yield self._relaxed(following, tokens - 1)):
-                    is_enough = True
-                    break
-        return self._relaxed_bounds.keep(node, tokens, bool(is_enough))
+        if cut not in (NOWHERE, node) and (yield self._relaxed(cut, tokens)):
+            return True
+        different = language.going_on(node).different
+        for following in different[language.least[different] <= tokens - 1].tolist():
+            if (yield self._relaxed(following, tokens - 1)):
+                return True
+        return False
