@@ -22,7 +22,7 @@ O200K = (
 )
 DEEPSEEK = [
     r"\p{N}{1,3}",
-    r"[一-龥\u3040-ゟ゠-ヿ]+".replace(r"\u3040", "\u3040"),
+    "[一-龥\u3040-ゟ゠-ヿ]+",
     r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+",
 ]
@@ -33,7 +33,7 @@ PATTERNS: dict[str, Sequence[str]] = {
     "deepseek": DEEPSEEK,
     "backtracking": [r"a+b|aa|a|b a|[^a]"],
     "gaps": [r"ab|\d\d", r"b |aab"],
-    "whitespace": [r"\s+(?=a)|\s+$|\S+|\s".replace(r"|\s+$", "")],
+    "whitespace": [r"\s+(?=a)|\S+|\s"],
     "possessive": [r"[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s+"],
 }
 
