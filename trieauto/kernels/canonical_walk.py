@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .edges import find_edge
+from .graph import turned_round
 from .jit import helper, kernel
 from .token_trie import BASE, CHECK, FIRST, FIRST_CHILD, LAST, NEXT_SIBLING
 from .walk import TOKEN_TRIE, enlarged
@@ -215,25 +216,14 @@ def explore(
                 num_edges += 1
         done += 1
         succ_links[done] = num_edges
-    live = _live(nodes, count, accepting, finals, succ_links, successors, num_edges)
+    live = _live(nodes, count, accepting, finals, succ_links, successors)
     return nodes[:count].copy(), keys, numbers, live, np.int64(0)
 
 
 @helper
-def _live(nodes, count, accepting, finals, succ_links, successors, num_edges):
+def _live(nodes, count, accepting, finals, succ_links, successors):
     """From which nodes a way leads to where the text may end: uint8[N]."""
-    back_links = np.zeros(count + 1, np.int64)
-    for k in range(num_edges):
-        back_links[successors[k] + 1] += 1
-    for k in range(count):
-        back_links[k + 1] += back_links[k]
-    filled = back_links[:count].copy()
-    back = np.empty(num_edges, np.int32)
-    for node in range(count):
-        for k in range(succ_links[node], succ_links[node + 1]):
-            target = successors[k]
-            back[filled[target]] = node
-            filled[target] += 1
+    back_links, back = turned_round(succ_links[: count + 1], successors)
     live = np.zeros(count, np.uint8)
     waiting = np.empty(count, np.int32)
     num_waiting = 0
