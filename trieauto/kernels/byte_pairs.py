@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from .hashing import EMPTY, slot_of
 from .jit import helper, kernel
 from .strings import BYTES
 
 NEVER = 2**31 - 1  # rank of a merge that is never done
 NOT_WRITTEN = -2  # "rank" of a token that its bytes' merges do not make
 SINGLE = -1  # "rank" of a single byte
-_EMPTY = np.int64(-1)
 
 PAIRS = "int64[::1], int32[::1], int32[::1]"  # keys, ranks, results: as ``pair_table`` makes them
 
@@ -31,13 +31,7 @@ PAIRS = "int64[::1], int32[::1], int32[::1]"  # keys, ranks, results: as ``pair_
 @helper
 def _place(keys, left, right):
     """Where in the table a pair is, or would be."""
-    key = (np.int64(left) << 32) | np.int64(right)
-    mask = len(keys) - 1
-    mixed = key * np.int64(-7046029254386353131)
-    place = (mixed ^ (mixed >> 29)) & mask
-    while keys[place] != key and keys[place] != _EMPTY:
-        place = (place + 1) & mask
-    return place
+    return slot_of(keys, (np.int64(left) << 32) | np.int64(right))
 
 
 @kernel("Tuple((int64[::1], int32[::1], int32[::1]))(int32[::1], int32[::1], int32[::1], int32[::1])")
@@ -46,7 +40,7 @@ def pair_table(lefts, rights, ranks, results):
     size = np.int64(16)
     while size < 2 * len(lefts) + 2:
         size *= 2
-    keys = np.full(size, _EMPTY, np.int64)
+    keys = np.full(size, EMPTY, np.int64)
     own_ranks = np.full(size, NEVER, np.int32)
     own_results = np.full(size, np.int32(-1), np.int32)
     for k in range(len(lefts)):

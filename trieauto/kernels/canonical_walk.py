@@ -10,6 +10,7 @@ import numpy as np
 
 from .edges import find_edge
 from .graph import turned_round
+from .hashing import EMPTY, slot_of
 from .jit import helper, kernel
 from .token_trie import BASE, CHECK, FIRST, FIRST_CHILD, LAST, NEXT_SIBLING
 from .walk import TOKEN_TRIE, enlarged
@@ -19,33 +20,16 @@ FULL = 1  # there were more nodes or edges than allowed
 
 LANGUAGE = "uint8[::1], int32[::1], int32[::1]"
 SPLITTING = "int32[:, ::1], int32[:, ::1]"  # decode, steps
-_EMPTY = np.int64(-1)
-
-
-@helper
-def _hashed(key, mask):
-    mixed = key * np.int64(-7046029254386353131)
-    return (mixed ^ (mixed >> 29)) & mask
-
-
-@helper
-def _slot(keys, key):
-    """Where in an open hash table a key is, or would be."""
-    mask = len(keys) - 1
-    slot = _hashed(key, mask)
-    while keys[slot] != key and keys[slot] != _EMPTY:
-        slot = (slot + 1) & mask
-    return slot
 
 
 @helper
 def _grown(keys, numbers):
     """The table with room for four times as much."""
-    larger_keys = np.full(4 * len(keys), _EMPTY, np.int64)
+    larger_keys = np.full(4 * len(keys), EMPTY, np.int64)
     larger_numbers = np.empty(4 * len(keys), np.int32)
     for old in range(len(keys)):
-        if keys[old] != _EMPTY:
-            slot = _slot(larger_keys, keys[old])
+        if keys[old] != EMPTY:
+            slot = slot_of(larger_keys, keys[old])
             larger_keys[slot], larger_numbers[slot] = keys[old], numbers[old]
     return larger_keys, larger_numbers
 
@@ -80,8 +64,8 @@ def _characters_from(labels, links, targets, decode, state, pairs, pair_keys, fo
             target = np.int64(targets[edge])
             if code >= 0:
                 key = target * num_partials + code
-                slot = _slot(pair_keys, key)
-                if pair_keys[slot] == _EMPTY:
+                slot = slot_of(pair_keys, key)
+                if pair_keys[slot] == EMPTY:
                     if 2 * waiting >= len(pair_keys) or waiting >= len(pairs):
                         count = -1
                         break
@@ -90,8 +74,8 @@ def _characters_from(labels, links, targets, decode, state, pairs, pair_keys, fo
                     waiting += 1
             else:
                 key = (target << 20) | (-2 - code)
-                slot = _slot(found_keys, key)
-                if found_keys[slot] == _EMPTY:
+                slot = slot_of(found_keys, key)
+                if found_keys[slot] == EMPTY:
                     if 2 * count >= len(found_keys) or count >= len(found):
                         count = -1
                         break
@@ -100,8 +84,8 @@ def _characters_from(labels, links, targets, decode, state, pairs, pair_keys, fo
                     count += 1
         if count < 0:
             break
-    pair_keys[:] = _EMPTY
-    found_keys[:] = _EMPTY
+    pair_keys[:] = EMPTY
+    found_keys[:] = EMPTY
     return count
 
 
@@ -127,7 +111,7 @@ def explore(
     """
     num_splits = np.int64(len(steps))
     nodes = np.empty((1024, 2), np.int32)
-    keys = np.full(4096, _EMPTY, np.int64)
+    keys = np.full(4096, EMPTY, np.int64)
     numbers = np.empty(4096, np.int32)
     succ_links = np.zeros(1025, np.int64)
     successors = np.empty(8192, np.int32)
@@ -138,13 +122,13 @@ def explore(
     chars = np.empty((1024, 2), np.int32)
     num_chars = np.int64(0)
     pairs = np.empty((1024, 2), np.int32)
-    pair_keys = np.full(2048, _EMPTY, np.int64)
+    pair_keys = np.full(2048, EMPTY, np.int64)
     found = np.empty((1024, 2), np.int32)
-    found_keys = np.full(2048, _EMPTY, np.int64)
+    found_keys = np.full(2048, EMPTY, np.int64)
 
     count, done, num_edges = np.int64(1), np.int64(0), np.int64(0)
     nodes[0, 0], nodes[0, 1] = start, start_split
-    slot = _slot(keys, start * num_splits + start_split)
+    slot = slot_of(keys, start * num_splits + start_split)
     keys[slot], numbers[slot] = start * num_splits + start_split, 0
     num_atoms = len(atom_offsets) - 1
     while done < count:
@@ -155,8 +139,8 @@ def explore(
                 if size >= 0:
                     break
                 pairs, found = np.empty((2 * len(pairs), 2), np.int32), np.empty((2 * len(found), 2), np.int32)
-                pair_keys = np.full(2 * len(pair_keys), _EMPTY, np.int64)
-                found_keys = np.full(2 * len(found_keys), _EMPTY, np.int64)
+                pair_keys = np.full(2 * len(pair_keys), EMPTY, np.int64)
+                found_keys = np.full(2 * len(found_keys), EMPTY, np.int64)
             while num_chars + size > len(chars):
                 more_chars = np.empty((2 * len(chars), 2), np.int32)
                 more_chars[:num_chars] = chars[:num_chars]
@@ -185,13 +169,13 @@ def explore(
             if new_split < 0:
                 continue
             key = new_state * num_splits + new_split
-            slot = _slot(keys, key)
-            if keys[slot] == _EMPTY:
+            slot = slot_of(keys, key)
+            if keys[slot] == EMPTY:
                 if count == max_nodes:
                     return nodes[:0], keys[:0], numbers[:0], np.zeros(0, np.uint8), np.int64(FULL)
                 if 2 * count >= len(keys):
                     keys, numbers = _grown(keys, numbers)
-                    slot = _slot(keys, key)
+                    slot = slot_of(keys, key)
                 if count == len(nodes):
                     more_nodes = np.empty((2 * count, 2), np.int32)
                     more_nodes[:count] = nodes
@@ -251,7 +235,7 @@ def numbers_of(keys, numbers, live, wanted):
     for k in range(len(wanted)):
         if wanted[k] < 0:
             continue
-        slot = _slot(keys, wanted[k])
+        slot = slot_of(keys, wanted[k])
         if keys[slot] == wanted[k] and live[numbers[slot]]:
             found[k] = numbers[slot]
     return found
@@ -275,7 +259,7 @@ def is_live_inside(labels, links, targets, decode, steps, keys, numbers, live, s
                 depth += 1
                 continue
             key = np.int64(targets[edge]) * len(steps) + new_split
-            slot = _slot(keys, key)
+            slot = slot_of(keys, key)
             if keys[slot] == key and live[numbers[slot]]:
                 return True
     return False
