@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import cached_property
@@ -361,15 +361,27 @@ def _constraint(
         return values
     vocabulary = model_vocabulary(model, tokenizer)
     automaton = values if isinstance(values, (Automaton, ListAutomaton, TokenAutomaton)) else trieauto.choices(values)
-    if tokenization is None and not fast_forward and isinstance(automaton, Automaton) and automaton.values is not None:
-        with suppress(UnreachableValueError, EmptyConstraintError, UnsupportedError):
-            return trieauto.compile(automaton, vocabulary, tokenization="canonical")
+    if tokenization is None and fast_forward:
+        tokenization = "any"
     try:
-        return trieauto.compile(automaton, vocabulary, tokenization=tokenization or "any")
+        return compiled(automaton, vocabulary, {} if tokenization is None else {"tokenization": tokenization})
     except UnsupportedError as error:
         if "prefix_space" not in str(error):
             raise
         raise UnsupportedError(f"{error}, and pass a Constraint compiled that way to Chooser") from None
+
+
+def compiled(
+    automaton: Automaton | ListAutomaton | TokenAutomaton, vocabulary: Vocabulary, options: Mapping[str, Any]
+) -> Constraint:
+    """With options of ``compile``. A set whose tokenization is left open is canonical if the tokenizer writes every
+    value."""
+    if "tokenization" not in options and isinstance(automaton, Automaton) and automaton.values is not None:
+        with suppress(UnreachableValueError, EmptyConstraintError, UnsupportedError):
+            return trieauto.compile(
+                automaton, vocabulary, **{**options, "tokenization": "canonical", "unreachable": "error"}
+            )
+    return trieauto.compile(automaton, vocabulary, **options)
 
 
 def model_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Vocabulary:

@@ -18,7 +18,7 @@ from trieauto.strategies import Cascade, Hierarchy, prompts
 from ._hf_batches import Batched, checked_or_none
 from ._hf_budgets import named
 from ._hf_choice import Choice, num_steps, refused
-from ._hf_chooser import Chooser, model_vocabulary, values_of
+from ._hf_chooser import Chooser, compiled, model_vocabulary, values_of
 from ._hf_messages import shown
 from ._hf_prompts import Prompt
 
@@ -96,7 +96,7 @@ def checked_texts(texts: Sequence[Prompt]) -> list[str]:
 
 def subset_constraint(values: Iterable[Value], vocabulary: Vocabulary, options: Mapping[str, Any]) -> Constraint:
     """The constraint of some values of a set. ``options``: of ``compile``."""
-    return trieauto.compile(trieauto.choices(values), vocabulary, **options)
+    return compiled(trieauto.choices(values), vocabulary, options)
 
 
 class HierarchicalChooser(Batched[Decision]):
@@ -120,7 +120,8 @@ class HierarchicalChooser(Batched[Decision]):
         ask_value: the text and the values of the group to the prompt of the second call. By default both are
             ``prompts.select``, in a chat message if the tokenizer has a chat template.
         max_new_tokens: the budget of both answers together, in tokens; None for none.
-        compile_options: of ``trieauto.compile``, for all constraints.
+        compile_options: of ``trieauto.compile``, for all constraints. ``tokenization`` is as for ``Chooser`` if it is
+            left out: canonical where the tokenizer writes every value.
 
     Raises:
         BudgetError: the budget has no room for any group and value; it names the fewest tokens.
@@ -238,7 +239,8 @@ class ShortlistChooser(Batched[Decision]):
         min_log_probability: an answer about a shortlist to which the model itself gives less (a natural logarithm, as
             in ``Choice``) counts as the escape too. None: only the escape does.
         max_new_tokens: the budget of all answers together, in tokens; None for none.
-        compile_options: of ``trieauto.compile``, for all constraints.
+        compile_options: of ``trieauto.compile``, for all constraints. ``tokenization`` is as for ``Chooser`` if it is
+            left out: canonical where the tokenizer writes every value.
 
     Raises:
         BudgetError: the budget has no room for any value; it names the fewest tokens.

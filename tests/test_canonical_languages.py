@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -22,7 +23,9 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre
 import trieauto
 from trieauto import Constraint, Vocabulary
 from trieauto.canonical.constraint import CanonicalConstraint
+from trieauto.canonical.examples import ENDLESS
 from trieauto.canonical.model import byte_pair_model
+from trieauto.canonical.search import Search
 from trieauto.errors import EmptyConstraintError, UnsupportedError
 from trieauto.reference.byte_pairs import merged
 from trieauto.reference.token_trie import TokenTrie
@@ -214,6 +217,44 @@ def test_pairs_across_pre_tokens_are_not_enough() -> None:
         assert constraint.matcher().accept_tokens(known.encode(text))
 
 
+# How many tokens are enough, with examples and without
+
+
+class NoExamples:
+    """With it a search has to find everything by itself."""
+
+    def enough(self, nodes: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        return np.full(len(nodes), ENDLESS, np.int32)
+
+
+@pytest.mark.parametrize("name", [*REAL, *BYTE_LEVEL])
+def test_examples_are_enough_and_not_needed(name: str) -> None:
+    known = load(name)
+    num_found = num_nodes = 0
+    for pattern in (r'\{"a":"[a-z 1\n]{0,6}","b":\d+\}', r"\s+x", r"(['$%]|sal|t)*c", r"( |\n|a)* b"):
+        automaton = trieauto.regex(pattern, re.ASCII)
+        constraint = CanonicalConstraint(automaton, known.vocabulary, None)
+        language, search = constraint._language, constraint._search
+        alone = Search(language, constraint._model, NoExamples())  # type: ignore[arg-type]
+        nodes = np.unique(language.cuts[language.cuts >= 0])
+        enough = search._examples.enough(nodes)
+        num_found += int((enough < ENDLESS).sum())
+        num_nodes += len(nodes)
+        assert (enough >= language.least[nodes]).all()
+        for node, number in random.Random(name).sample(list(zip(nodes.tolist(), enough.tolist(), strict=True)), 6):
+            fewest = alone.fewest(node, -1)
+            assert search.fewest(node, -1) == fewest <= number
+            assert fewest <= search.enough(node, -1)
+            # And after tokens that lead to where the pre-token goes on.
+            following = language.going_on(node)
+            for at in np.flatnonzero(~language.is_easy(following.ends))[:3].tolist():
+                after, token = int(following.ends[at]), int(following.tokens[at])
+                assert search.can_end(after, token) == alone.can_end(after, token)
+                if search.can_end(after, token):
+                    assert search.fewest(after, token) == alone.fewest(after, token) <= search.enough(after, token)
+    assert num_found > 0.8 * num_nodes
+
+
 # The rule of pairs, against merging
 
 
@@ -246,7 +287,7 @@ def test_the_rule_of_pairs(name: str) -> None:
             is_apart = merged(symbols, merges) != [left, right]
             assert bool(row[right]) == is_apart
             asked = np.array([right], np.int32), np.ones(1, np.uint8)
-            assert model.can_follow(left, *asked) == (not is_apart)
+            assert model.first_beside(left, *asked) == (-1 if is_apart else 0)
             joined += is_apart
     assert joined > 100
 

@@ -14,6 +14,7 @@ from transformers import LogitsProcessor
 import trieauto
 from trieauto.errors import BudgetError, TrieautoError, UnsupportedError
 from trieauto.integrations._hf_chooser import model_vocabulary
+from trieauto.integrations._hf_strategies import subset_constraint
 from trieauto.integrations.hf import Chooser, Decision, HierarchicalChooser, ShortlistChooser, ThinkingChooser
 from trieauto.strategies import Cascade, Hierarchy, TfidfScorer, prompts
 from trieauto.strategies.values import Value
@@ -341,6 +342,17 @@ def test_options_reach_every_constraint(model: Model, tokenizer: Tokenizer) -> N
     ):
         for call in chooser("anything").calls:
             assert not call.token_ids or tokenizer.decode(call.token_ids).startswith(" ")
+
+
+def test_canonical_where_the_tokenizer_writes_every_value(model: Model, tokenizer: Tokenizer) -> None:
+    vocabulary = model_vocabulary(model, tokenizer)
+    written, other = ["red", "dark red"], ["red", b"\xff"]
+    for options in ({}, {"unreachable": "report"}, {"mode": "lazy"}):
+        assert subset_constraint(written, vocabulary, options).tokenization == "canonical"
+        assert subset_constraint(other, vocabulary, options).tokenization == "any"
+    assert subset_constraint(written, vocabulary, {"tokenization": "any"}).tokenization == "any"
+    with pytest.raises(trieauto.TrieautoError, match="xff"):
+        subset_constraint(other, vocabulary, {"tokenization": "canonical"})
 
 
 def test_errors(model: Model, tokenizer: Tokenizer) -> None:

@@ -15,6 +15,7 @@ from ..kernels.descriptor import NO_BUDGET
 from ..place_constraint import Mask, Place, PlaceConstraint, one_state
 from ..recent import Recent
 from ..vocabulary import Vocabulary
+from .examples import Examples
 from .language import NOWHERE, Choices, SplitLanguage
 from .model import BytePairModel, byte_pair_model
 from .search import NEVER, OPEN, SURE, Search
@@ -34,7 +35,7 @@ class CanonicalConstraint(PlaceConstraint):
     _language: SplitLanguage
     _search: Search
     _masks_made: Recent[Mask]
-    _most_after: dict[int, int]
+    _enough: dict[int, int]
     _model: BytePairModel
 
     def __init__(
@@ -66,9 +67,9 @@ class CanonicalConstraint(PlaceConstraint):
             automaton=automaton,
             start=(0, last, bool(language.is_final[0])),
             _language=language,
-            _search=Search(language, model),
+            _search=Search(language, model, Examples(language, model, vocabulary)),
             _masks_made=Recent(READY_LIMIT),
-            _most_after={},
+            _enough={},
             _model=model,
         )
         if not self._search.can_end(0, last):
@@ -117,17 +118,15 @@ class CanonicalConstraint(PlaceConstraint):
         """The tokens that may follow, with so many left: int32, ascending."""
         choices, search = self._language.choices(node), self._search
         places = self._places_of(choices, token)
-        nodes = choices.different.tolist()
+        nodes = choices.different[:-1]
         # Most nodes decide for all tokens that lead there; in the others the token does.
-        verdicts = np.full(len(nodes), NEVER, np.uint8)
-        for k, after in enumerate(nodes[:-1]):
-            if limit is not None:
-                verdicts[k] = search.verdict(after, limit - 1)
-            else:
-                verdicts[k] = SURE if self._language.is_easy(after) else OPEN
-        legal = verdicts[places]
+        if limit is not None:
+            verdicts = search.verdicts(nodes, limit - 1)
+        else:
+            verdicts = np.where(self._language.is_easy(nodes), SURE, OPEN)
+        legal = np.append(verdicts, NEVER)[places]
         for k in np.flatnonzero(legal == OPEN).tolist():
-            after, following = nodes[places[k]], int(choices.tokens[k])
+            after, following = int(nodes[places[k]]), int(choices.tokens[k])
             if limit is not None:
                 is_legal = search.is_within(after, following, limit - 1)
             else:
@@ -139,24 +138,23 @@ class CanonicalConstraint(PlaceConstraint):
 
     def _is_generous(self, node: int, remaining: int) -> bool:
         """Whether so many tokens forbid nothing in a node."""
-        return remaining > NO_BUDGET // 2 or remaining > self._most_tokens_after(node)
+        return remaining > NO_BUDGET // 2 or remaining > self._enough_after(node)
 
-    def _most_tokens_after(self, node: int) -> int:
-        """The most tokens that the end takes after any token that may follow in a node, whichever came before."""
-        most = self._most_after.get(node)
-        if most is None:
+    def _enough_after(self, node: int) -> int:
+        """So many tokens are enough after any token that may follow in a node, whichever came before."""
+        enough = self._enough.get(node)
+        if enough is None:
             choices, search = self._language.choices(node), self._search
-            most = -1
-            for k, after in enumerate(choices.different[:-1].tolist()):
-                if self._language.is_easy(after):
-                    most = max(most, search.fewest_at_end(after))
-                    continue
-                at = (choices.apart == k) | (choices.joined == k)
-                for token in choices.tokens[at].tolist():
+            nodes = choices.different[:-1]
+            easy = self._language.is_easy(nodes)
+            enough = search.enough_at_end(nodes[easy])
+            for k in np.flatnonzero(~easy).tolist():
+                after = int(nodes[k])
+                for token in choices.tokens[(choices.apart == k) | (choices.joined == k)].tolist():
                     if search.can_end(after, token):
-                        most = max(most, search.fewest(after, token))
-            self._most_after[node] = most
-        return most
+                        enough = max(enough, search.enough(after, token))
+            self._enough[node] = enough
+        return enough
 
     def is_within(self, place: Place, remaining: int) -> bool:
         node, token, is_final = place

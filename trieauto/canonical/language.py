@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from ..automaton import Automaton
 from ..errors import EmptyConstraintError, UnsupportedError
-from ..kernels.canonical_walk import FULL, explore, is_live_inside, numbers_of, tokens_within
-from ..kernels.walk import state_after
+from ..kernels.canonical_walk import FULL, closer_token, explore, is_live_inside, numbers_of, tokens_within
+from ..kernels.walk import UNREACHABLE, state_after
 from ..nfa import edges_of
 from ..recent import Recent
 from ..vocabulary import Vocabulary
@@ -110,6 +110,8 @@ class SplitLanguage:
         self._lock = threading.Lock()
         self._within: Recent[Following] = Recent(MOST_KEPT // 2)
         self._choices: Recent[Choices] = Recent(MOST_KEPT // 2)
+        self._accepting = automaton.accepting
+        self._closer: dict[int, tuple[int, int]] = {}  # a step of an example, for each state that one leads through
 
     def _linked(self, links: Int32s) -> Int32s:
         """For each node the live one in which ``links[s]`` stands for s."""
@@ -197,14 +199,13 @@ class SplitLanguage:
         model = self._model
         state, split, _ = map(int, self._nodes[node])
         offsets = model.atom_offsets
-        states = [self._state_after(state, model.atom_data[begin:end]) for begin, end in pairwise(offsets.tolist())]
+        states = [self._after_bytes(state, model.atom_data[begin:end]) for begin, end in pairwise(offsets.tolist())]
         splits = model.splitting.atoms[split].copy()
         splits[np.array(states, np.int32) < 0] = NOWHERE
         return model.atom_ids, self._numbers_of(np.array(states, np.int32), splits)
 
-    def _state_after(self, state: int, data: npt.NDArray[np.uint8]) -> int:
-        labels, links, targets = self._arrays
-        return int(state_after(labels, links, targets, state, data))
+    def _after_bytes(self, state: int, data: npt.NDArray[np.uint8]) -> int:
+        return int(state_after(*self._arrays, state, data))
 
     def choices(self, node: int) -> Choices:
         """The tokens that may follow in a node."""
@@ -221,6 +222,39 @@ class SplitLanguage:
             found = Choices(tokens, different, at_apart, np.where(is_atom, at_apart, at_joined))
             self._choices.add(node, found, 12 * len(tokens))
         return found
+
+    # Texts
+
+    def state_and_split(self, node: int) -> tuple[int, int]:
+        """The states of the language and of the splitting automaton in a node between characters."""
+        state, split, _ = self._nodes[node].tolist()
+        return state, split
+
+    def state_after(self, state: int, data: bytes) -> int:
+        """Where bytes lead the language; ``NOWHERE`` if nowhere."""
+        return self._after_bytes(state, np.frombuffer(data, np.uint8))
+
+    def cut_at(self, state: int, split: int) -> int:
+        """The node in which a pre-token begins, if it may; else ``NOWHERE``."""
+        cut = self._model.splitting.cuts[split]
+        return int(self._numbers_of(np.array([state], np.int32), np.array([cut], np.int32))[0])
+
+    def may_end(self, state: int, split: int) -> bool:
+        """Whether a text may end there."""
+        return bool(self._accepting[state] and self._model.splitting.finals[split])
+
+    def short_text(self, node: int) -> bytes:
+        """A string that the language allows from a node on, of the fewest tokens of any kind; which may be one that
+        the pre-token before must not be followed by. Empty if there is none in tokens."""
+        state, tables = int(self._nodes[node, 0]), self._vocabulary.tables
+        spelled = []
+        while 0 < self._distances[state] < UNREACHABLE:
+            step = self._closer.get(state)
+            if step is None:
+                step = self._closer[state] = closer_token(*self._arrays, self._distances, *tables.trie, state)
+            token_id, state = step
+            spelled.append(tables.data[tables.offsets[token_id] : tables.offsets[token_id + 1]].tobytes())
+        return b"".join(spelled)
 
 
 def _places(tokens: Int32s, different: Int32s, following: Following) -> Int32s:

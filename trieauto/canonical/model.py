@@ -6,10 +6,11 @@ import hashlib
 import json
 import threading
 import weakref
+from collections.abc import Iterator
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,21 @@ MOST_APART = 32 * 2**20  # bytes of rows that are kept
 MOST_STEPS = 20_000_000  # states times classes, of the automaton of where pre-tokens end
 
 _ARRAYS = ("decode", "steps", "cuts", "boths", "finals", "atoms")
+
+
+class Step(NamedTuple):
+    """What a token of a written text does.
+
+    Attributes:
+        begins: whether a pre-token begins with it.
+        split, partial: the states of ``splitting`` and of the UTF-8 decoder after it; ``NOWHERE``: it cannot be there.
+        last: the token, or -1 if no other can be joined with it.
+    """
+
+    begins: bool
+    split: int
+    partial: int
+    last: int
 
 
 class BytePairModel:
@@ -72,6 +88,7 @@ class BytePairModel:
         missing = sorted(set(range(256)) - {token[0] for token in rules.pieces if len(token) == 1})
         self.is_ascii_only = rules.is_ascii_only
         self.atom_ids = np.array([i for _, i in whole] + [i for _, i, _ in added], np.int32)
+        self._atoms = {int(token_id): k for k, token_id in enumerate(self.atom_ids)}
         packed = pack([text.encode() for text, _ in whole] + [text.encode() for text, _, _ in added])
         self.atom_data, self.atom_offsets = packed.data.copy(), packed.offsets
         self.decode, self.splitting = _splitting_of(rules, missing, whole, added)
@@ -122,39 +139,45 @@ class BytePairModel:
             self._rows.add(token, row, row.nbytes)
         return row
 
-    def can_follow(self, token: int, tokens: npt.NDArray[np.int32], is_wanted: npt.NDArray[np.uint8]) -> bool:
-        """Whether one of the wanted ones of ``tokens`` may follow a token inside a pre-token. Well under a microsecond
-        for each that may not."""
-        return bool(first_beside(token, tokens, is_wanted, *self._pairs) >= 0)
+    def first_beside(self, token: int, tokens: npt.NDArray[np.int32], is_wanted: npt.NDArray[np.uint8]) -> int:
+        """The place of the first wanted one of ``tokens`` that may follow a token inside a pre-token; -1 if none may.
+        Well under a microsecond for each that may not."""
+        return int(first_beside(token, tokens, is_wanted, *self._pairs))
 
     def split_after(self, text: str, tokens: npt.NDArray[np.int32], vocabulary: Vocabulary) -> tuple[int, int]:
         """The state of ``splitting`` after a text that was written in these tokens, and the last of them (-1 for none
         that could be joined with what follows)."""
-        split, partial, last = 0, 0, -1
-        spelled = vocabulary.tokens
-        atoms = {int(token_id): k for k, token_id in enumerate(self.atom_ids)}
-        for token_id in tokens.tolist():
-            data = spelled[token_id] if token_id < len(spelled) else None
-            if partial == 0 and data is None:  # a special token, from which on the text is a new one
-                split, last = 0, -1
-            elif partial == 0 and token_id in atoms:
-                split, last = int(self.splitting.atoms[split, atoms[token_id]]), -1
-            elif data is None:
-                split = NOWHERE  # inside a character
-            else:
-                if partial == 0:
-                    is_apart = last < 0 or bool(self.apart_from(last)[token_id])
-                    split = int((self.splitting.cuts if is_apart else self.splitting.boths)[split])
-                split, partial = self._moved(split, partial, data)
-                last = token_id
-            if split == NOWHERE:
+        step = Step(False, 0, 0, -1)
+        for step in self.steps_of(0, tokens.tolist(), vocabulary):
+            if step.split == NOWHERE:
                 break
-        if split == NOWHERE or partial != 0:
+        if step.split == NOWHERE or step.partial != 0:
             raise UnsupportedError(
                 f"how the tokenizer writes the left context {shorten(text)} could not be followed: its tokens may not "
                 "spell all of it"
             )
-        return split, last
+        return step.split, step.last
+
+    def steps_of(self, split: int, tokens: list[int], vocabulary: Vocabulary) -> Iterator[Step]:
+        """Where each of the tokens leads that the tokenizer writes from a state in which a pre-token begins."""
+        spelled = vocabulary.tokens
+        partial, last = 0, -1
+        for token_id in tokens:
+            data = spelled[token_id] if token_id < len(spelled) else None
+            begins = partial == 0
+            if partial == 0 and data is None:  # a special token, from which on the text is a new one
+                split, last = 0, -1
+            elif partial == 0 and token_id in self._atoms:
+                split, last = int(self.splitting.atoms[split, self._atoms[token_id]]), -1
+            elif data is None:
+                split = NOWHERE  # inside a character
+            else:
+                if partial == 0:
+                    begins = last < 0 or bool(self.apart_from(last)[token_id])
+                    split = int((self.splitting.cuts if begins else self.splitting.boths)[split])
+                split, partial = self._moved(split, partial, data)
+                last = token_id
+            yield Step(begins, split, partial, last)
 
     def _moved(self, split: int, partial: int, data: bytes) -> tuple[int, int]:
         """Where bytes lead the splitting automaton and the UTF-8 decoder."""

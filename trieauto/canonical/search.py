@@ -1,6 +1,7 @@
 """How many canonical tokens the end takes: a search that looks at the pair rule only where it decides.
 
-Three bounds, each a search by deepening with what it found kept:
+What is enough is mostly known without it: by an example (``examples``) from where a pre-token begins, and by any way
+to there. Where fewer may do, three bounds, each a search by deepening with what it found kept:
 
 - ``_relaxed``: the fewest tokens from a node if any two may stand side by side. A lower bound.
 - ``_from_cut``: the fewest from a node in which a pre-token begins: no token before it matters.
@@ -14,20 +15,24 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator, Hashable
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..recent import Recent
-from .language import NOWHERE, SplitLanguage
+from .examples import ENDLESS, Examples
+from .language import NOWHERE, Following, Int32s, SplitLanguage
 from .model import BytePairModel
 
-ENDLESS = 2**31 - 1
 NEVER, SURE, OPEN = range(3)
 MOST_REACHED = 16 * 2**20  # bytes
 
 _Flags = npt.NDArray[np.uint8]
+_Pair = tuple[int, int]  # a node, and the token before it
+_ENDS: _Pair = (NOWHERE, 0)
+_DEAD: _Pair = (NOWHERE, 1)
 _Answer = Generator[Any, Any, Any]
 """A search that yields the searches whose answers it needs, and returns its own: answers may be hundreds of tokens
 long, and so deep."""
@@ -46,6 +51,20 @@ def _answered(search: _Answer) -> Any:
     return answer
 
 
+class _Nearest(NamedTuple):
+    """Of the tokens that go on from a node those after which the pre-token may end, the nearest to the end first.
+
+    Attributes:
+        tokens: int32[T].
+        enough: int32[T], how many tokens are enough after each.
+        all: uint8[T], ones.
+    """
+
+    tokens: Int32s
+    enough: Int32s
+    all: _Flags
+
+
 class _Bounds:
     """What is known of the fewest tokens from somewhere."""
 
@@ -53,11 +72,13 @@ class _Bounds:
         self._least: dict[Hashable, int] = {}
         self._most: dict[Hashable, int] = {}
 
-    def known(self, key: Hashable, tokens: int) -> bool | None:
-        """Whether so many are enough, if that is known."""
-        if self._most.get(key, ENDLESS) <= tokens:
-            return True
-        return False if self._least.get(key, 0) > tokens else None
+    def most(self, key: Hashable) -> int:
+        """So many are enough; ``ENDLESS`` if that is not known."""
+        return self._most.get(key, ENDLESS)
+
+    def add_most(self, key: Hashable, tokens: int) -> None:
+        if tokens < self.most(key):
+            self._most[key] = tokens
 
     def deepened(self, key: Hashable, tokens: int, least: int, attempt: Callable[[int], _Answer]) -> _Answer:
         """Whether so many are enough, by attempts with ever more, ``least`` at first. The first that succeeds has
@@ -65,9 +86,8 @@ class _Bounds:
 
         The end must be in reach.
         """
-        known = self.known(key, tokens)
-        if known is not None:
-            return known
+        if self.most(key) <= tokens:
+            return True
         for count in range(max(least, self._least.get(key, 0)), tokens + 1):
             if (yield attempt(count)):
                 self._most[key] = count
@@ -79,36 +99,39 @@ class _Bounds:
 class Search:
     """Over the nodes of one language. Thread-safe."""
 
-    def __init__(self, language: SplitLanguage, model: BytePairModel) -> None:
+    def __init__(self, language: SplitLanguage, model: BytePairModel, examples: Examples) -> None:
         self._language = language
         self._model = model
+        self._examples = examples
         self._relaxed_bounds, self._cut_bounds, self._after_bounds = _Bounds(), _Bounds(), _Bounds()
-        self._can_end: dict[tuple[int, int], bool] = {}
-        self._reached: Recent[tuple[_Flags, _Flags]] = Recent(MOST_REACHED)
+        self._ways: dict[_Pair, _Pair] = {}
+        self._nearest: Recent[_Nearest] = Recent(MOST_REACHED // 2)
+        self._reached: Recent[tuple[_Flags, _Flags]] = Recent(MOST_REACHED // 2)
         self._lock = threading.Lock()
 
     # Without a budget
 
     def can_end(self, node: int, token: int) -> bool:
         """Whether the end can be reached from a node after a token."""
-        if self._language.is_easy(node):
-            return True
-        if token < 0:
-            return False
-        known = self._can_end.get((node, token))
+        return bool(self._language.is_easy(node)) or (token >= 0 and self._way(node, token) is not _DEAD)
+
+    def _way(self, node: int, token: int) -> _Pair:
+        """What may follow on a way to the end of the pre-token, from a node in which it may not end."""
+        known = self._ways.get((node, token))
         if known is not None:
             return known
-        # Depth first; what was seen and does not lead to the end is kept as such when all of it is done.
+        # Depth first, what is nearest to the end first; what was seen and does not lead there is dead when all is done.
         seen = {(node, token)}
         way = [(node, token)]
         waiting = [self._open(node, token)]
         while way:
             following = waiting[-1]
             if following is None:
-                for key in way:
-                    self._can_end[key] = True
-                return True
-            while following and (following[-1] in seen or self._can_end.get(following[-1]) is False):
+                self._ways.setdefault(way[-1], _ENDS)
+                for key, after in pairwise(way):
+                    self._ways[key] = after
+                return self._ways[node, token]
+            while following and (following[-1] in seen or self._ways.get(following[-1]) is _DEAD):
                 following.pop()
             if not following:
                 way.pop()
@@ -117,20 +140,38 @@ class Search:
             key = following.pop()
             seen.add(key)
             way.append(key)
-            waiting.append(None if self._can_end.get(key) else self._open(*key))
+            waiting.append(None if key in self._ways else self._open(*key))
         for key in seen:
-            self._can_end[key] = False
-        return False
+            self._ways[key] = _DEAD
+        return _DEAD
 
-    def _open(self, node: int, token: int) -> list[tuple[int, int]] | None:
-        """The nodes and tokens that may follow inside the pre-token; None if one of them leads to its end."""
+    def _open(self, node: int, token: int) -> list[_Pair] | None:
+        """The nodes and tokens that may follow inside the pre-token, the nearest to the end last; None if one of them
+        leads to where it may end."""
         following = self._language.going_on(node)
-        if self._model.can_follow(token, following.tokens, following.is_easy):
+        if self._model.first_beside(token, following.tokens, following.is_easy) >= 0:
             return None
         may = self._model.apart_from(token)[following.tokens] == 0
-        return list(zip(following.ends[may].tolist(), following.tokens[may].tolist(), strict=True))
+        ends, tokens = following.ends[may], following.tokens[may]
+        order = np.argsort(-self._language.least[ends], kind="stable")
+        return list(zip(ends[order].tolist(), tokens[order].tolist(), strict=True))
 
     # With a budget
+
+    def enough(self, node: int, token: int) -> int:
+        """So many tokens are enough from a node after a token, mostly no more than the fewest; the end must be in
+        reach."""
+        with self._lock:
+            enough = self._enough(node, token)
+        return self.fewest(node, token) if enough == ENDLESS else enough
+
+    def enough_at_end(self, nodes: Int32s) -> int:
+        """So many tokens are enough from all of the nodes, in each of which the pre-token or the text may end."""
+        with self._lock:
+            each = self._examples.enough(nodes)
+            for k in np.flatnonzero(each == ENDLESS).tolist():
+                each[k] = self._fewest_at_end(int(nodes[k]))
+        return int(each.max(initial=0))
 
     def fewest(self, node: int, token: int) -> int:
         """The fewest tokens from a node after a token; the end must be in reach."""
@@ -139,51 +180,97 @@ class Search:
             tokens += 1
         return tokens
 
-    def fewest_at_end(self, node: int) -> int:
-        """The fewest tokens from a node where the pre-token may end, if it does: none needs more after any token."""
-        if self._language.is_final[node]:
-            return 0
-        cut = int(self._language.cuts[node])
-        tokens = int(self._language.least[cut])
+    def verdicts(self, nodes: Int32s, tokens: int) -> _Flags:
+        """Whether so many tokens are enough from each of the nodes after any token (``SURE``), after none (``NEVER``),
+        or maybe after some (``OPEN``): uint8."""
         with self._lock:
-            while not _answered(self._from_cut(cut, tokens)):
-                tokens += 1
-        return tokens
-
-    def verdict(self, node: int, tokens: int) -> int:
-        """Whether so many tokens are enough from a node after any token (``SURE``), after none (``NEVER``), or after
-        some (``OPEN``)."""
-        with self._lock:
-            return int(_answered(self._verdict(node, tokens)))
+            found = self._known(nodes, tokens)
+            for k in np.flatnonzero((found == OPEN) & self._language.is_easy(nodes)).tolist():
+                found[k] = _answered(self._verdict(int(nodes[k]), tokens))
+        return found
 
     def is_within(self, node: int, token: int, tokens: int) -> bool:
         """Whether the end can be reached from a node after a token in so many more."""
         with self._lock:
             return bool(_answered(self._after(node, token, tokens)))
 
-    def _verdict(self, node: int, tokens: int) -> _Answer:
+    def _known(self, nodes: Int32s, tokens: int) -> _Flags:
+        """What is known of each node without a search: uint8, as of ``verdicts``."""
         language = self._language
-        if language.is_final[node]:
-            return SURE if tokens >= 0 else NEVER
-        if tokens <= 0 or language.least[node] > tokens:
-            return NEVER
-        cut = int(language.cuts[node])
+        found = np.full(len(nodes), OPEN, np.uint8)
+        found[(language.least[nodes] > tokens) | ((tokens <= 0) & ~language.is_final[nodes])] = NEVER
+        asked = (found == OPEN) & language.is_easy(nodes)
+        found[asked] = np.where(self._examples.enough(nodes[asked]) <= tokens, SURE, OPEN)
+        return found
+
+    def _enough(self, node: int, token: int) -> int:
+        """As ``enough``, or ``ENDLESS`` where no example says it."""
+        if self._language.is_easy(node):
+            return int(self._examples.enough(np.array([node]))[0])
+        bounds = self._after_bounds
+        key, way = (node, token), []
+        while bounds.most(key) == ENDLESS:
+            after = self._way(*key)
+            if after in (_ENDS, _DEAD):
+                if after is _DEAD or (enough := self._enough_where_it_ends(*key)) == ENDLESS:
+                    return ENDLESS
+                bounds.add_most(key, enough)
+            else:
+                way.append(key)
+                key = after
+        enough = bounds.most(key)
+        for key in reversed(way):
+            enough += 1
+            bounds.add_most(key, enough)
+        return bounds.most((node, token))
+
+    def _enough_where_it_ends(self, node: int, token: int) -> int:
+        """``_enough``, if a next token may lead to the end of the pre-token."""
+        nearest = self._nearest.get(node)
+        if nearest is None:
+            following = self._language.going_on(node)
+            easy = following.is_easy != 0
+            enough = self._examples.enough(following.ends[easy])
+            order = np.argsort(enough, kind="stable")
+            nearest = _Nearest(following.tokens[easy][order], enough[order], np.ones(len(order), np.uint8))
+            self._nearest.add(node, nearest, 9 * len(order))
+        first = self._model.first_beside(token, nearest.tokens, nearest.all)
+        enough = int(nearest.enough[first])
+        return enough if enough == ENDLESS else 1 + enough
+
+    def _fewest_at_end(self, node: int) -> int:
+        """The fewest tokens from a node in which the pre-token may end, if it does."""
+        tokens = int(self._language.least[node])
+        while not _answered(self._from_cut(int(self._language.cuts[node]), tokens)):
+            tokens += 1
+        return tokens
+
+    def _verdict(self, node: int, tokens: int) -> _Answer:
+        known = int(self._known(np.array([node]), tokens)[0])
+        if known != OPEN:
+            return known
+        cut = int(self._language.cuts[node])
         if cut != NOWHERE and (yield self._from_cut(cut, tokens)):
             return SURE
         return OPEN if cut != node and (yield self._relaxed(node, tokens)) else NEVER
 
     def _after(self, node: int, token: int, tokens: int) -> _Answer:
         """Whether so many tokens are enough from a node after a token."""
+        language = self._language
+        if language.is_final[node]:
+            return tokens >= 0
+        if tokens <= 0 or language.least[node] > tokens or not self.can_end(node, token):
+            return False
+        if self._enough(node, token) <= tokens:
+            return True
         verdict = yield self._verdict(node, tokens)
         if verdict != OPEN or token < 0:
             return verdict == SURE
-        if not self.can_end(node, token):
-            return False
         return (
             yield self._after_bounds.deepened(
                 (node, token),
                 tokens,
-                int(self._language.least[node]),
+                int(language.least[node]),
                 lambda count: self._attempt_after(node, token, count),
             )
         )
@@ -193,15 +280,16 @@ class Search:
         if verdict != OPEN:
             return verdict == SURE
         following = self._language.going_on(node)
-        sure, open_ = yield self._reaching(node, tokens - 1)
-        is_enough = self._model.can_follow(token, following.tokens, sure)
-        if not is_enough and open_.any():
-            may = (open_ != 0) & (self._model.apart_from(token)[following.tokens] == 0)
-            is_enough = yield self._any_after(following.tokens[may], following.ends[may], tokens - 1)
-        return is_enough
+        sure, open_ = yield self._reaching(node, following, tokens - 1)
+        if self._model.first_beside(token, following.tokens, sure) >= 0:
+            return True
+        may = (open_ != 0) & (self._model.apart_from(token)[following.tokens] == 0)
+        return (yield self._any_after(following.tokens[may], following.ends[may], tokens - 1))
 
     def _from_cut(self, cut: int, tokens: int) -> _Answer:
         """Whether so many tokens are enough from where a pre-token begins."""
+        if self._examples.enough(np.array([cut]))[0] <= tokens:
+            return True
         least = max(1, int(self._language.least[cut]))
         return (yield self._cut_bounds.deepened(cut, tokens, least, lambda count: self._attempt_from_cut(cut, count)))
 
@@ -209,20 +297,27 @@ class Search:
         if not (yield self._relaxed(cut, tokens)):
             return False
         following = self._language.going_on(cut)
-        sure, open_ = yield self._reaching(cut, tokens - 1)
-        if sure.any():
+        known = self._known(following.different, tokens - 1)
+        if (known == SURE).any():
             return True
-        return (yield self._any_after(following.tokens[open_ != 0], following.ends[open_ != 0], tokens - 1))
+        open_ = []
+        for end in following.different[known == OPEN].tolist():
+            verdict = yield self._verdict(end, tokens - 1)
+            if verdict == SURE:
+                return True
+            if verdict == OPEN:
+                open_.append(end)
+        may = np.isin(following.ends, open_)
+        return (yield self._any_after(following.tokens[may], following.ends[may], tokens - 1))
 
-    def _reaching(self, node: int, tokens: int) -> _Answer:
+    def _reaching(self, node: int, following: Following, tokens: int) -> _Answer:
         """Of the tokens that go on from a node: after which so many more are enough, whatever the token, and after
         which they may be: uint8 each."""
         found = self._reached.get((node, tokens))
         if found is None:
-            following = self._language.going_on(node)
-            verdicts = np.empty(len(following.different), np.uint8)
-            for k, end in enumerate(following.different.tolist()):
-                verdicts[k] = yield self._verdict(end, tokens)
+            verdicts = self._known(following.different, tokens)
+            for k in np.flatnonzero(verdicts == OPEN).tolist():
+                verdicts[k] = yield self._verdict(int(following.different[k]), tokens)
             each = verdicts[np.searchsorted(following.different, following.ends)]
             found = (each == SURE).astype(np.uint8), (each == OPEN).astype(np.uint8)
             self._reached.add((node, tokens), found, 2 * len(each))

@@ -13,7 +13,7 @@ from .graph import turned_round
 from .hashing import EMPTY, slot_of
 from .jit import helper, kernel
 from .token_trie import BASE, CHECK, FIRST, FIRST_CHILD, LAST, NEXT_SIBLING
-from .walk import TOKEN_TRIE, enlarged
+from .walk import DISTANCES, TOKEN_TRIE, enlarged
 
 NOWHERE = -1
 FULL = 1  # there were more nodes or edges than allowed
@@ -314,3 +314,33 @@ def tokens_within(
             stack[depth, 0], stack[depth, 1] = child, siblings[child, FIRST_CHILD]
             stack[depth, 2], stack[depth, 3], stack[depth, 4] = target, new_split, new_partial
     return tokens[:count].copy(), ends[:count].copy()
+
+
+@kernel(f"UniTuple(int64, 2)({LANGUAGE}, {DISTANCES}, {TOKEN_TRIE}, int64, int64)")
+def closer_token(labels, links, targets, distances, nodes, siblings, token_ids, max_token_length, state):
+    """A token that leads from a state of the language to one with the end a token closer, and that state; the end must
+    be in reach, and not here."""
+    wanted = distances[state] - 1
+    stack = np.empty((max_token_length + 2, 3), np.int64)  # slot, next byte (-1 for none), q
+    stack[0, 0], stack[0, 1], stack[0, 2] = 0, siblings[0, FIRST_CHILD], state
+    depth = 0
+    while depth >= 0:
+        slot, byte = stack[depth, 0], stack[depth, 1]
+        if byte < 0:
+            depth -= 1
+            continue
+        child = np.int64(nodes[slot, BASE]) + byte
+        following = np.int64(siblings[child, NEXT_SIBLING])
+        stack[depth, 1] = following if following != 0 else -1
+        if nodes[child, CHECK] != slot:
+            continue
+        edge = find_edge(labels, links, stack[depth, 2], byte)
+        if edge < 0:
+            continue
+        target = np.int64(targets[edge])
+        if distances[target] == wanted and nodes[child, FIRST] < nodes[child, LAST]:
+            return np.int64(token_ids[nodes[child, FIRST]]), target
+        if nodes[child, BASE] != 0:
+            depth += 1
+            stack[depth, 0], stack[depth, 1], stack[depth, 2] = child, siblings[child, FIRST_CHILD], target
+    return np.int64(NOWHERE), np.int64(state)
