@@ -148,11 +148,14 @@ class CanonicalConstraint(PlaceConstraint):
             nodes = choices.different[:-1]
             easy = self._language.is_easy(nodes)
             enough = search.enough_at_end(nodes[easy])
-            for k in np.flatnonzero(~easy).tolist():
-                after = int(nodes[k])
-                for token in choices.tokens[(choices.apart == k) | (choices.joined == k)].tolist():
-                    if search.can_end(after, token):
-                        enough = max(enough, search.enough(after, token))
+            is_hard = np.append(~easy, False)
+            hard = set[tuple[int, int]]()
+            for places in (choices.apart, choices.joined):
+                at = np.flatnonzero(is_hard[places])
+                hard.update(zip(nodes[places[at]].tolist(), choices.tokens[at].tolist(), strict=True))
+            for after, token in hard:
+                if search.can_end(after, token):
+                    enough = max(enough, search.enough(after, token))
             self._enough[node] = enough
         return enough
 

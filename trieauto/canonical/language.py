@@ -106,7 +106,7 @@ class SplitLanguage:
         self._boths = self._linked(splitting.boths)
         self.least: Int32s = distances[self._nodes[:, 0]]
         self.is_final = (automaton.accepting[nodes[:, 0]] != 0) & (splitting.finals[nodes[:, 1]] != 0)
-        self._inside: dict[tuple[int, int, int], int] = {}  # numbers of nodes inside of characters
+        self._inside: dict[int, int] = {}  # numbers of nodes inside of characters, by their keys
         self._lock = threading.Lock()
         self._within: Recent[Following] = Recent(MOST_KEPT // 2)
         self._choices: Recent[Choices] = Recent(MOST_KEPT // 2)
@@ -153,24 +153,26 @@ class SplitLanguage:
             if self.cuts[node] == node:
                 own, own_ends = self._atoms(node)
                 tokens, ends = np.concatenate([tokens, own]), np.concatenate([ends, own_ends])
-            kept = np.flatnonzero(ends != NOWHERE)
-            order = kept[np.argsort(tokens[kept], kind="stable")]
-            tokens, ends = tokens[order], ends[order]
-            found = Following(tokens, ends, np.unique(ends), self.is_easy(ends).astype(np.uint8))
+            is_live = ends != NOWHERE
+            tokens, ends = _by_token(tokens[is_live], ends[is_live], len(model.is_written))
+            found = Following(tokens, ends, _different(ends, self.num_nodes), self.is_easy(ends).astype(np.uint8))
             self._within.add(node, found, 9 * len(tokens))
         return found
 
     def _numbers_inside(self, places: Int32s) -> Int32s:
         """The numbers of nodes inside of characters, new ones if need be; ``NOWHERE`` for those that are not live."""
-        different, inverse = np.unique(places, axis=0, return_inverse=True)
+        keys = places[:, 0].astype(np.int64) * self._num_splits + places[:, 1]
+        keys = keys * len(self._model.decode) + places[:, 2]
+        different, firsts, inverse = np.unique(keys, return_index=True, return_inverse=True)
         numbers = np.empty(len(different), np.int32)
         with self._lock:
-            for k, place in enumerate(map(tuple, different.tolist())):
-                if place not in self._inside:
-                    numbers[k] = self._add_inside(place) if self._is_live_inside(*place) else NOWHERE
-                else:
-                    numbers[k] = self._inside[place]
-        return numbers[inverse.reshape(-1)]
+            for k, (key, first) in enumerate(zip(different.tolist(), firsts.tolist(), strict=True)):
+                number = self._inside.get(key)
+                if number is None:
+                    place = places[first].tolist()
+                    number = self._add_inside(key, place) if self._is_live_inside(*place) else NOWHERE
+                numbers[k] = number
+        return numbers[inverse]
 
     def _is_live_inside(self, state: int, split: int, partial: int) -> bool:
         model = self._model
@@ -181,7 +183,7 @@ class SplitLanguage:
             )
         )  # fmt: skip
 
-    def _add_inside(self, place: tuple[int, int, int]) -> int:
+    def _add_inside(self, key: int, place: list[int]) -> int:
         number = self.num_nodes
         if number == len(self._nodes):  # arrays that others look at now stay as they are
             self._nodes = np.concatenate([self._nodes, np.zeros_like(self._nodes)])
@@ -191,7 +193,7 @@ class SplitLanguage:
             self.is_final = np.concatenate([self.is_final, np.zeros_like(self.is_final)])
         self._nodes[number] = place
         self.least[number] = self._distances[place[0]]
-        self._inside[place] = number
+        self._inside[key] = number
         return number
 
     def _atoms(self, node: int) -> tuple[Int32s, Int32s]:
@@ -215,13 +217,21 @@ class SplitLanguage:
             joined = self.going_on(both if both >= 0 else node)
             nothing = np.zeros(0, np.int32)
             apart = self.going_on(cut) if cut >= 0 else Following(nothing, nothing, nothing, nothing.astype(np.uint8))
-            tokens = np.union1d(joined.tokens, apart.tokens).astype(np.int32)
-            different = np.append(np.union1d(joined.different, apart.different), NOWHERE).astype(np.int32)
-            at_apart, at_joined = (_places(tokens, different, following) for following in (apart, joined))
+            tokens = _different(np.append(joined.tokens, apart.tokens), len(self._model.is_written))
+            different = np.union1d(joined.different, apart.different).astype(np.int32)
+            at_apart, at_joined = (self._places(tokens, different, following) for following in (apart, joined))
             is_atom = np.isin(tokens, self._model.atom_ids)  # a pre-token always begins with these
-            found = Choices(tokens, different, at_apart, np.where(is_atom, at_apart, at_joined))
+            found = Choices(
+                tokens, np.append(different, np.int32(NOWHERE)), at_apart, np.where(is_atom, at_apart, at_joined)
+            )
             self._choices.add(node, found, 12 * len(tokens))
         return found
+
+    def _places(self, tokens: Int32s, different: Int32s, following: Following) -> Int32s:
+        places = np.full(len(tokens), len(different), np.int32)
+        at = _positions(following.tokens, tokens, len(self._model.is_written))
+        places[at] = _positions(following.ends, different, self.num_nodes)
+        return places
 
     # Texts
 
@@ -257,10 +267,37 @@ class SplitLanguage:
         return b"".join(spelled)
 
 
-def _places(tokens: Int32s, different: Int32s, following: Following) -> Int32s:
-    places = np.full(len(tokens), len(different) - 1, np.int32)
-    places[np.searchsorted(tokens, following.tokens)] = np.searchsorted(different[:-1], following.ends)
-    return places
+# Sorting is most of what wide nodes cost; with a place for each number there is none.
+_FEW = 64  # of as many numbers as there may be one of: then sorting is cheaper
+
+
+def _by_token(tokens: Int32s, ends: Int32s, num_tokens: int) -> tuple[Int32s, Int32s]:
+    """Different tokens in ascending order, and their ends."""
+    if _FEW * len(tokens) < num_tokens:
+        order = np.argsort(tokens)
+        return tokens[order], ends[order]
+    end_of = np.full(num_tokens, NOWHERE, np.int32)
+    end_of[tokens] = ends
+    tokens = np.flatnonzero(end_of != NOWHERE).astype(np.int32)
+    return tokens, end_of[tokens]
+
+
+def _different(numbers: Int32s, limit: int) -> Int32s:
+    """Numbers below a limit, in ascending order, each once: int32."""
+    if _FEW * len(numbers) < limit:
+        return np.unique(numbers).astype(np.int32, copy=False)
+    is_there = np.zeros(limit, bool)
+    is_there[numbers] = True
+    return np.flatnonzero(is_there).astype(np.int32)
+
+
+def _positions(numbers: Int32s, among: Int32s, limit: int) -> npt.NDArray[Any]:
+    """Where each of the numbers stands among others, which are in ascending order, all below a limit."""
+    if _FEW * len(numbers) < limit:
+        return np.searchsorted(among, numbers)
+    position_of = np.empty(limit, np.int32)
+    position_of[among] = np.arange(len(among), dtype=np.int32)
+    return position_of[numbers]
 
 
 def _edge_lists(automaton: Automaton) -> tuple[npt.NDArray[np.uint8], Int32s, Int32s]:
