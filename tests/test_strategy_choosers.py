@@ -346,7 +346,7 @@ def test_options_reach_every_constraint(model: Model, tokenizer: Tokenizer) -> N
 
 def test_canonical_where_the_tokenizer_writes_every_value(model: Model, tokenizer: Tokenizer) -> None:
     vocabulary = model_vocabulary(model, tokenizer)
-    written, other = ["red", "dark red"], ["red", "天气".encode()[:1]]
+    written, other = ["get", "天气"], ["get", "天气".encode()[:1]]
     for options in ({}, {"unreachable": "report"}, {"mode": "lazy"}):
         assert subset_constraint(written, vocabulary, options).tokenization == "canonical"
         assert subset_constraint(other, vocabulary, options).tokenization == "any"
