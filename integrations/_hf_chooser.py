@@ -375,7 +375,7 @@ def compiled(
     automaton: Automaton | ListAutomaton | TokenAutomaton, vocabulary: Vocabulary, options: Mapping[str, Any]
 ) -> Constraint:
     """With options of ``compile``. A set whose tokenization is left open is canonical if the tokenizer writes every
-    value."""
+    value and the options are for that."""
     if "tokenization" not in options and isinstance(automaton, Automaton) and automaton.values is not None:
         with suppress(UnreachableValueError, EmptyConstraintError, UnsupportedError):
             return trieauto.compile(

@@ -121,7 +121,7 @@ class HierarchicalChooser(Batched[Decision]):
             ``prompts.select``, in a chat message if the tokenizer has a chat template.
         max_new_tokens: the budget of both answers together, in tokens; None for none.
         compile_options: of ``trieauto.compile``, for all constraints. ``tokenization`` is as for ``Chooser`` if it is
-            left out: canonical where the tokenizer writes every value.
+            left out: canonical where the tokenizer writes every value, and the other options are for it too.
 
     Raises:
         BudgetError: the budget has no room for any group and value; it names the fewest tokens.
@@ -240,7 +240,7 @@ class ShortlistChooser(Batched[Decision]):
             in ``Choice``) counts as the escape too. None: only the escape does.
         max_new_tokens: the budget of all answers together, in tokens; None for none.
         compile_options: of ``trieauto.compile``, for all constraints. ``tokenization`` is as for ``Chooser`` if it is
-            left out: canonical where the tokenizer writes every value.
+            left out: canonical where the tokenizer writes every value, and the other options are for it too.
 
     Raises:
         BudgetError: the budget has no room for any value; it names the fewest tokens.
