@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 
 from accuracy_paper import ACCURACY, PE, SAME_SPELLING, SHORT, STRICT, THINK_PE, THINK_TRIE
-from amounts import percent
 from lines import Lines, MissingLineError, Subject
 from results import Claim
+from wording import percent
 
 _claim = partial(Claim, "trie")
 SETS = ("TREC", "MASSIVE", "Banking77", "CLINC150")

@@ -10,7 +10,7 @@ from typing import Any
 from measure import Timing
 from plots import COLOURS, plot
 from results import Claim, Verdict
-from wording import as_figures, duration, times
+from wording import as_figures, duration, span, times
 
 ONE, EACH, LARGER = "one set", "a set for each row", "one larger set"
 FORWARD = 10e-3  # seconds of a forward pass of the model on the paper's GPU
@@ -93,8 +93,8 @@ def _ratios(batches: Batches) -> Claim:
         "10 µs, XGrammar 783 µs, LLGuidance 3.7 ms",
         f"B={size}, K={kind.count:,}: trieauto {duration(kind.seconds(size))}, in buffers of its own "
         f"{duration(kind.seconds(size, OWN))}; XGrammar {_with_threads(kind, size, 'XGrammar')} "
-        f"({times([ratios['XGrammar']])}, {times([own['XGrammar']])}), LLGuidance "
-        f"{_with_threads(kind, size, 'LLGuidance')} ({times([ratios['LLGuidance']])}, {times([own['LLGuidance']])}).",
+        f"({times(ratios['XGrammar'])}, {times(own['XGrammar'])}), LLGuidance "
+        f"{_with_threads(kind, size, 'LLGuidance')} ({times(ratios['LLGuidance'])}, {times(own['LLGuidance'])}).",
         verdict,
         f"The paper's 10 µs are lookups (0.08 µs a row, Appendix H.3): {size} rows of {row:,} bytes written in that "
         f"time would be {size * row / PAPER['trieauto'] / 1e9:,.0f} GB a second. Ours are rows that can be used. The "
@@ -130,7 +130,7 @@ def _size_of_set(batches: Batches) -> Claim:
         "At K=10,000 a batch costs what it costs at K=1,000, with the trie and with the peers.",
         ", ".join(f"{who} {duration(PAPER[who])} and {duration(PAPER_LARGE[who])}" for who in PAPER),
         f"B={size}, K={larger.count:,} over K={one.count:,}: "
-        + ", ".join(f"{who} {times([ratio])}" for who, ratio in growth.items())
+        + ", ".join(f"{who} {times(ratio)}" for who, ratio in growth.items())
         + ".",
         "holds" if fraction == 1 else "in part" if growth["trieauto"] <= SAME else "does not hold",
         "At the larger size: "
@@ -151,10 +151,10 @@ def _many_sets(batches: Batches) -> Claim:
         "The advantage is decisive in batches, where every request has its own state (and, in a server, its own set).",
         "one set for all rows",
         f"A different set in each of {size} rows costs "
-        + ", ".join(f"{who} {times([ratio])}" for who, ratio in growth.items())
-        + f" what one set costs. With a set for each row trieauto is {times(faster)} as fast as the peers over all "
-        f"batch sizes; for {sizes[0]} row of one set XGrammar takes {times([alone['XGrammar']])}, LLGuidance "
-        f"{times([alone['LLGuidance']])} our time. {sum(kind.compared for kind in batches.kinds.values()):,} rows "
+        + ", ".join(f"{who} {times(ratio)}" for who, ratio in growth.items())
+        + f" what one set costs. With a set for each row trieauto is {span(faster)} as fast as the peers over all "
+        f"batch sizes; for {sizes[0]} row of one set XGrammar takes {times(alone['XGrammar'])}, LLGuidance "
+        f"{times(alone['LLGuidance'])} our time. {sum(kind.compared for kind in batches.kinds.values()):,} rows "
         f"compared, {batches.different} different.",
         "holds" if min(faster) > 1 else "in part" if max(faster) > 1 else "does not hold",
     )

@@ -19,8 +19,9 @@ from by_k_run import (
     growth,
     missing_sizes,
 )  # fmt: skip
-from judging import crossovers, judged, largest_within, said_crossings, span, spoken, times
+from judging import crossovers, judged, largest_within, said_crossings
 from results import Claim
+from wording import duration, span, times
 
 
 def claims(by_k: ByK, patience: float) -> list[Claim]:
@@ -52,11 +53,11 @@ def _flat_compiling(compiling: Lines) -> Claim:
     small, large = growth(line, 10_000), growth(line, 100_000)
     return Claim(
         "trie", where, says, reported,
-        f"the same construction: {spoken(line[10])} at 10, {spoken(line[10_000])} at 10,000 ({times(small)}), "
-        f"{spoken(line[100_000])} at 100,000 ({times(large)})",
+        f"the same construction: {duration(line[10])} at 10, {duration(line[10_000])} at 10,000 ({times(small)}), "
+        f"{duration(line[100_000])} at 100,000 ({times(large)})",
         judged(small <= 1.5 and large <= 3, in_part=small <= 1.5),
         "What is flat is a fixed cost, which need not be paid for each set: trieauto by default takes "
-        f"{spoken(own[10])} at 10, {spoken(own[10_000])} at 10,000 and {spoken(own[100_000])} at 100,000. "
+        f"{duration(own[10])} at 10, {duration(own[10_000])} at 10,000 and {duration(own[100_000])} at 100,000. "
         f"{OTHER_MACHINE}",
         order=1.0,
     )  # fmt: skip
@@ -106,7 +107,7 @@ def _llguidance(compiling: Lines) -> Claim:
         "trie", where, says, reported,
         f"LLGuidance (fastest form) {at(peer, [10, 100, 1_000, 10_000, 100_000])}; trieauto "
         f"{at(ours, [10, 100, 1_000, 10_000, 100_000])}: LLGuidance takes {span(ratios)} as long; the paper's "
-        f"construction {spoken(papers[10])} at 10, crossing LLGuidance {said_crossings(crossovers(papers, peer))}",
+        f"construction {duration(papers[10])} at 10, crossing LLGuidance {said_crossings(crossovers(papers, peer))}",
         judged(all(is_faster), in_part=any(is_faster)),
         f"At K=10 the paper's construction, which builds the vocabulary's automaton for each set, takes "
         f"{times(papers[10] / peer[10])} LLGuidance's time; trieauto, which keeps what depends on the tokenizer alone, "
@@ -134,8 +135,8 @@ def _token_trie(compiling: Lines) -> Claim:
         f"{said_crossings(crossovers(ours, theirs))}: GENRE's takes {times(theirs[10] / ours[10])} its time at 10, "
         f"{times(theirs[10_000] / ours[10_000])} at 10,000",
         judged(near and at_10k >= 3, in_part=near or later),
-        f"Where a mask is made for each of GENRE's nodes, too, it takes {spoken(ready[10_000])} at 10,000; trieauto's "
-        f"own trie over canonical tokens {spoken(canonical[10_000])} there and {spoken(canonical[10])} at 10.",
+        f"Where a mask is made for each of GENRE's nodes, too, it takes {duration(ready[10_000])} at 10,000; "
+        f"trieauto's trie over canonical tokens {duration(canonical[10_000])} there, {duration(canonical[10])} at 10.",
         order=2.0,
     )  # fmt: skip
 
@@ -170,12 +171,12 @@ def _fsm(compiling: Lines, by_k: ByK, patience: float) -> Claim:
     if 2_000 not in line and 2_000 not in stopped:
         return Claim("trie", where, says, reported, "not measured in this run: no K=2,000", "not reproduced")
     at_least = line.get(2_000, patience)
-    measured = f"{spoken(line[2_000])}" if 2_000 in line else f"stopped after {patience:g} s"
+    measured = f"{duration(line[2_000])}" if 2_000 in line else f"stopped after {patience:g} s"
     return Claim(
         "trie", where, says, reported,
         f"outlines-core (one regex of all names) {measured} at 2,000; {at(line, [10, 100, 1_000])}",
         judged(12.5 <= at_least <= 120 and (2_000 in line or patience <= 60)),
-        f"trieauto takes {spoken(compiling[TRIE][2_000])}.",
+        f"trieauto takes {duration(compiling[TRIE][2_000])}.",
         order=1.3,
     )  # fmt: skip
 

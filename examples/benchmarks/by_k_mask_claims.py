@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from by_k_paper import MASK
 from by_k_run import CANONICAL, GENRE, LLGUIDANCE, OUTLINES, TRIE, XGRAMMAR, ByK, Lines, at, growth, missing_sizes
-from judging import judged, span, spoken, times
+from judging import judged
 from results import Claim
+from wording import duration, span, times
 
 
 def mask_claims(by_k: ByK) -> list[Claim]:
@@ -28,7 +29,7 @@ def _flat_masks(masks: Lines) -> Claim:
     if missing:
         return missing
     to_10k, to_all = growth(line, 10_000), growth(line, max(line))
-    own = span(list(masks["trieauto, own buffers"].values()), spoken)
+    own = span(list(masks["trieauto, own buffers"].values()), duration)
     ratios = [line[count] / seconds for count, seconds in masks.get(OUTLINES, {}).items()]
     outlines = f"Over outlines-core's, where it compiles at all: {span(ratios)}." if ratios else ""
     return Claim(
@@ -98,11 +99,11 @@ def _masks_of_token_trie(masks: Lines) -> Claim:
     keys, rows, ready, canonical, ours = (list(masks[name].values()) for name in names)
     return Claim(
         "trie", where, says, reported,
-        f"a list of its keys {span(keys, spoken)}; ours, written into a row, {span(ours, spoken)}",
+        f"a list of its keys {span(keys, duration)}; ours, written into a row, {span(ours, duration)}",
         judged(max(*keys, *ours) < 1e-6, in_part=max(keys) < 1e-6 or max(ours) < 1e-6),
-        f"The list is no mask yet: as a bitmask row it costs {span(rows, spoken)}, made of the keys at each step, or "
-        f"{span(ready, spoken)}, of words and bits made beforehand; trieauto's trie over canonical tokens "
-        f"{span(canonical, spoken)}.",
+        f"The list is no mask yet: as a bitmask row it costs {span(rows, duration)}, made of the keys at each step, or "
+        f"{span(ready, duration)}, of words and bits made beforehand; trieauto's trie over canonical tokens "
+        f"{span(canonical, duration)}.",
         order=2.1,
     )  # fmt: skip
 

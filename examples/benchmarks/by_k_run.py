@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from judging import Line, spoken
+from judging import Line
 from measure import Timing
 from results import Claim
+from wording import duration
 
 TRIE, PAPERS_TRIE, CANONICAL = "trieauto", "trieauto, as in the paper", "trieauto, canonical"
 XGRAMMAR, LLGUIDANCE, OUTLINES, GENRE = "XGrammar", "LLGuidance", "outlines-core", "GENRE"
@@ -61,4 +62,4 @@ def growth(line: Line, up_to: int) -> float:
 
 
 def at(line: Line, counts: Sequence[int]) -> str:
-    return ", ".join(f"{spoken(line[count])} at {count:,}" for count in counts if count in line)
+    return ", ".join(f"{duration(line[count])} at {count:,}" for count in counts if count in line)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from amounts import duration, span, times
 from lines import Lines, MissingLineError, Subject
 from results import Claim
+from wording import duration, span, times
 
 _claim = partial(Claim, "trie")
 COUNTS = (10, 100, 1_000, 10_000, 100_000, 1_000_000)

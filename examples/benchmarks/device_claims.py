@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from amounts import duration, faster, three_digits
 from lines import Lines, MissingLineError, Subject
 from results import Claim
+from wording import duration, faster, three_digits
 
 _claim = partial(Claim, "trie", where="Appendix H.6")
 HOST, DEVICE = "host: accept, fill, mask", "device: advance, apply_"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from amounts import three_digits
 from lines import JsonLine
+from wording import three_digits
 
 MODELS = {"random": "one random layer, 151,646 tokens", "smollm2": "SmolLM2-135M, 49,152 tokens"}
 """The models of the engines' benchmarks, in words."""

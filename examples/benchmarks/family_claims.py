@@ -9,7 +9,7 @@ from importlib.metadata import version
 from family_figures import PAPER_PER_STEP, Family
 from results import Claim, Verdict
 from vocabularies import FAMILIES
-from wording import duration, durations, times
+from wording import duration, durations, span
 
 FLAT = 1.25  # what is called flat: the dearest at most so many times the cheapest (the paper's per-step figures: 1.12)
 
@@ -54,14 +54,14 @@ def _speedups(families: Sequence[Family]) -> Claim:
         f"For K of 1,000 and more a set is compiled faster than by XGrammar in all {len(FAMILIES)} families.",
         "1.2-6.4× at K=1,000; 3.5-13.7× at K=5,000 to 10,000",
         "Set to first mask, tokenizer ready: "
-        + "; ".join(f"K={count:,}: {times(row)}" for count, row in ready.items())
+        + "; ".join(f"K={count:,}: {span(row)}" for count, row in ready.items())
         + ". With our automaton over the vocabulary built anew and the masks of all nodes by it: "
-        + "; ".join(f"K={count:,}: {times(row)}" for count, row in anew.items())
+        + "; ".join(f"K={count:,}: {span(row)}" for count, row in anew.items())
         + f". {_which(families)}",
         verdict,
         comment
         + "LLGuidance, which the table leaves out, takes "
-        + "; ".join(f"{times(row)} our time at K={count:,}" for count, row in guided.items())
+        + "; ".join(f"{span(row)} our time at K={count:,}" for count, row in guided.items())
         + ".",
     )
 
@@ -78,7 +78,7 @@ def _under_100_ms(families: Sequence[Family]) -> Claim:
         "Compiling takes less than 100 ms up to K=10,000 with every tokenizer, and hardly depends on K.",
         "11-96 ms over all K and tokenizers",
         f"The masks of all nodes, tokenizer ready: {durations(ready)}. With the automaton over the vocabulary built "
-        f"anew, as the paper counts: {durations(anew)}; K={counts[-1]:,} takes {times(growth)} the time of "
+        f"anew, as the paper counts: {durations(anew)}; K={counts[-1]:,} takes {span(growth)} the time of "
         f"K={counts[0]:,}. {_which(families)}",
         verdict,
         "What depends on the tokenizer alone is built once and kept on disk, so users pay the first figure.",
@@ -156,8 +156,8 @@ def _peers_per_step(families: Sequence[Family], masks_at: int) -> Claim:
         "A mask takes the trie a seventh of XGrammar's time (given for Qwen3 only) and less than a hundredth of "
         "LLGuidance's.",
         "0.65 µs; XGrammar 5.8 µs, LLGuidance 73-141 µs (Qwen3, another machine)",
-        f"K={masks_at:,}, all families: XGrammar {costs['XGrammar']} ({times(ratios['XGrammar'])} ours), LLGuidance "
-        f"{costs['LLGuidance']} ({times(ratios['LLGuidance'])} ours). {_which(families)}",
+        f"K={masks_at:,}, all families: XGrammar {costs['XGrammar']} ({span(ratios['XGrammar'])} ours), LLGuidance "
+        f"{costs['LLGuidance']} ({span(ratios['LLGuidance'])} ours). {_which(families)}",
         verdict,
         f"The paper measures XGrammar 0.1.11 and LLGuidance 1.6.1, we XGrammar {version('xgrammar')} and LLGuidance "
         f"{version('llguidance')}.",

@@ -11,7 +11,7 @@ from measure import Timing
 from plots import COLOURS, plot
 from results import Claim, Verdict
 from vocabularies import FAMILIES
-from wording import as_figures, duration, durations, times
+from wording import as_figures, duration, durations, span
 
 LEAST, MOST = 2.0, 7_939.0  # the paper's speedups: UUID with 32K tokens, date with 262K
 PAPER_XGRAMMAR = 88e-3, 1.2  # seconds of XGrammar's regexes, by vocabulary
@@ -109,10 +109,10 @@ def _speedups(families: Sequence[FamilyFormats]) -> Claim:
         "Fixed formats compile much faster position by position than as XGrammar's regexes, with every tokenizer.",
         "2× (UUID, 32K tokens) to 7,939× (date, 262K tokens)",
         "To the first mask, both tokenizers ready: "
-        + "; ".join(f"{name} {times(row)}" for name, row in by_format.items())
-        + f". With XGrammar's tokenizer made ready anew each time, too: {times(anew)}. LLGuidance takes "
-        f"{times(guided)} our time. Later masks: XGrammar {times(steps['XGrammar'])}, LLGuidance "
-        f"{times(steps['LLGuidance'])} our time. {compared:,} masks compared, {different} different.{_which(families)}",
+        + "; ".join(f"{name} {span(row)}" for name, row in by_format.items())
+        + f". With XGrammar's tokenizer made ready anew each time, too: {span(anew)}. LLGuidance takes "
+        f"{span(guided)} our time. Later masks: XGrammar {span(steps['XGrammar'])}, LLGuidance "
+        f"{span(steps['LLGuidance'])} our time. {compared:,} masks compared, {different} different.{_which(families)}",
         verdict,
         f"XGrammar's regexes take {durations(slow)} here on its best number of threads, its tokenizer {preparing}"
         + ("; the paper's 88 ms to 1.2 s seem to include the tokenizer." if max(slow) < PAPER_XGRAMMAR[0] else "."),
@@ -150,8 +150,8 @@ def _constant(families: Sequence[FamilyFormats]) -> Claim:
         "Appendix K, XGrammar",
         "XGrammar takes the same time for every format, and more with a larger vocabulary.",
         "88 ms to 1.2 s depending on the vocabulary",
-        f"Of the four formats the slowest takes {times(uneven)} the time of the fastest; {families[-1].label} takes "
-        f"{times(growth)} the time of {families[0].label}; in all {durations(_all(families, 'XGrammar'))}, the "
+        f"Of the four formats the slowest takes {span(uneven)} the time of the fastest; {families[-1].label} takes "
+        f"{span(growth)} the time of {families[0].label}; in all {durations(_all(families, 'XGrammar'))}, the "
         f"tokenizer being ready.{_which(families)}",
         verdict,
     )

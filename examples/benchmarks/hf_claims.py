@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from amounts import duration, listed, percent, times
 from lines import Lines, MissingLineError, Subject
 from results import Claim
+from wording import duration, listed, percent, times
 
 _claim = partial(Claim, "trie")
 COUNTS = (10, 100, 1_000, 2_000, 5_000, 10_000)

@@ -1,4 +1,4 @@
-"""Small things that claims are computed with: verdicts, times as people read them, where two lines cross."""
+"""What claims are computed with: verdicts, and where two lines cross."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from itertools import pairwise
 
-from measure import Timing
 from results import Verdict
 
 Line = Mapping[int, float]
@@ -16,23 +15,6 @@ Line = Mapping[int, float]
 def judged(holds: bool, in_part: bool = False) -> Verdict:
     """The verdict on a claim that was found to hold, or at least in part."""
     return "holds" if holds else "in part" if in_part else "does not hold"
-
-
-def spoken(seconds: float) -> str:
-    """``"3.2 ms"``."""
-    return str(Timing.of([seconds]))
-
-
-def times(ratio: float) -> str:
-    """``"7.3×"``, ``"1,234×"``."""
-    return f"{ratio:,.0f}×" if ratio >= 100 else f"{ratio:.3g}×"
-
-
-def span(numbers: list[float], say: object = None) -> str:
-    """``"7.3× to 12×"``; one number if there is but one. ``say`` writes a number, by default ``times``."""
-    write = times if not callable(say) else say
-    low, high = write(min(numbers)), write(max(numbers))
-    return str(low) if low == high else f"{low} to {high}"
 
 
 def crossovers(one: Line, other: Line) -> list[float]:

@@ -33,14 +33,14 @@ class Timing:
 
     def __str__(self) -> str:
         unit, scale = next((u, s) for u, s in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)) if self.median >= s or u == "µs")
-        numbers = f"{_three_digits(self.median / scale)} {unit}"
+        numbers = f"{three_digits(self.median / scale)} {unit}"
         if self.rounds == 1:
             return numbers
-        return f"{numbers} ({_three_digits(self.low / scale)}-{_three_digits(self.high / scale)})"
+        return f"{numbers} ({three_digits(self.low / scale)}-{three_digits(self.high / scale)})"
 
 
-def _three_digits(number: float) -> str:
-    return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
+def three_digits(number: float) -> str:
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
 def clocked(task: Callable[..., object], *arguments: Any, calls: int = 1) -> Callable[[], float]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from amounts import duration, faster, span
 from lines import Lines, MissingLineError, Subject
 from results import Claim
+from wording import duration, faster, span
 
 _claim = partial(Claim, "trie")
 ENGINES = ("trieauto", "XGrammar", "LLGuidance")

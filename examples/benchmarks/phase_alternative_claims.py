@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from judging import judged, span, spoken, times
+from judging import judged
 from phase_compile import AHO_CORASICK, TRAVERSAL, TRIE
 from phase_run import Run
 from results import Claim
+from wording import duration, span, times
 
 VOCABULARY = 151_643
 
@@ -33,7 +34,7 @@ def _cost_of_filtering(run: Run) -> Claim:
     }
     ratios = {own.count: own.seconds / whole[own.count] for own in run.filtered if own.count in whole}
     grows = run.filtered[-1].seconds > 3 * run.filtered[0].seconds
-    said = ", ".join(f"{spoken(own.seconds)} at {own.count:,}" for own in run.filtered)
+    said = ", ".join(f"{duration(own.seconds)} at {own.count:,}" for own in run.filtered)
     large = max(ratios)
     return Claim(
         "trie", "Appendix H.10", "Filtering alone grows with K, and soon costs as much as compiling the trie.",
@@ -49,7 +50,7 @@ def _cost_of_filtering(run: Run) -> Claim:
 def _no_gain(run: Run) -> Claim:
     gains = {own.count: own.compiling.median / own.compiling_filtered.median for own in run.filtered}
     said = ", ".join(
-        f"{spoken(own.compiling.median)} and {spoken(own.compiling_filtered.median)} at {own.count:,}"
+        f"{duration(own.compiling.median)} and {duration(own.compiling_filtered.median)} at {own.count:,}"
         for own in run.filtered
     )
     return Claim(
@@ -71,7 +72,7 @@ def _caches(run: Run) -> Claim:
         for count, timings in run.caches.items()
     }
     said = "; ".join(
-        f"K={count:,}: " + ", ".join(f"{name} {spoken(timing.median)}" for name, timing in timings.items())
+        f"K={count:,}: " + ", ".join(f"{name} {duration(timing.median)}" for name, timing in timings.items())
         for count, timings in run.caches.items()
     )
     cold = [timings["XGrammar, cold"].median / timings["trieauto, cold"].median for timings in run.caches.values()]
@@ -87,7 +88,7 @@ def _caches(run: Run) -> Claim:
 def _hash_sets(run: Run) -> Claim:
     ratios = {own.count: own.seconds / own.ours for own in run.hash_sets}
     said = ", ".join(
-        f"{spoken(own.seconds)} ({spoken(own.at_start)} at the start) at {own.count:,}" for own in run.hash_sets
+        f"{duration(own.seconds)} ({duration(own.at_start)} at the start) at {own.count:,}" for own in run.hash_sets
     )
     different = sum(own.different for own in run.hash_sets)
     first, last = run.hash_sets[0], run.hash_sets[-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from judging import judged, span, spoken, times
+from judging import judged
 from phase_ablation import ALONE
 from phase_alternative_claims import alternative_claims
 from phase_compile import AHO_CORASICK, DECODING, TRAVERSAL, TRIE, WALK
@@ -12,6 +12,7 @@ from phase_precomputing import EACH, ONE, OURS, PAPERS
 from phase_precomputing import WALK as BOTH_TRIES
 from phase_run import Run
 from results import Claim
+from wording import duration, span, times
 
 NOT_MEASURED = "not measured in this run"
 
@@ -42,7 +43,7 @@ def _example(run: Run) -> Claim:
     if run.example_count != 2_000 or "trieauto" not in seconds:
         return Claim("trie", where, says, reported, NOT_MEASURED, "not reproduced", order=60.0)
     papers = seconds["trieauto, as in the paper"]
-    said = ", ".join(f"{name} {spoken(spent)}" for name, spent in seconds.items())
+    said = ", ".join(f"{name} {duration(spent)}" for name, spent in seconds.items())
     said += "".join(f", {name} stopped after {why.removeprefix('more than ')}" for name, why in stopped.items())
     peers = {name: spent / papers for name, spent in seconds.items() if not name.startswith("trieauto")}
     fsm = peers.get("outlines-core", float("inf"))
@@ -72,12 +73,12 @@ def _precomputed(run: Run) -> list[Claim]:
                 where,
                 says,
                 reported,
-                f"{own.nodes:,} states: {', '.join(f'{way} {spoken(spent)}' for way, spent in own.seconds.items())}",
+                f"{own.nodes:,} states: {', '.join(f'{way} {duration(spent)}' for way, spent in own.seconds.items())}",
                 judged(ratios[PAPERS] >= 98, in_part=ratios[OURS] >= 98 or ratios[PAPERS] >= 2),
                 f"A matcher for each state takes {times(ratios[PAPERS])} the paper's construction, "
                 f"{times(ratios[OURS])} the same with the vocabulary's automaton kept, {times(ratios[BOTH_TRIES])} "
                 f"what trieauto does; one matcher that goes forth and back needs 1/{ratios[ONE]:.2g} of that. "
-                f"XGrammar's compiling, {spoken(own.compiling)}, is not counted. Its rows take "
+                f"XGrammar's compiling, {duration(own.compiling)}, is not counted. Its rows take "
                 f"{own.row_bytes / 1e6:,.0f} MB, our lists {own.own_bytes / 1e6:.2g} MB.",
                 order=61.0,
             )
@@ -92,8 +93,8 @@ def _precomputed(run: Run) -> list[Claim]:
             "Once they are made, the masks are the same, and so is the cost of looking one up.",
             "identical data structures",
             f"{different} of {nodes:,} masks differ; a stored row copied in numpy "
-            f"{spoken(lookups['a stored row'].median)}, trieauto's mask into a row "
-            f"{spoken(lookups['trieauto'].median)}",
+            f"{duration(lookups['a stored row'].median)}, trieauto's mask into a row "
+            f"{duration(lookups['trieauto'].median)}",
             judged(different == 0),
             "The masks of states, not the states: there is one for each node of the trie, where the minimal "
             f"automaton has {', '.join(f'{found.minimal:,} at K={found.count:,}' for found in run.precomputed)}.",
@@ -129,12 +130,12 @@ def _application(run: Run) -> Claim:
     assert run.steps is not None
     applied = {name: timing.median for name, timing in run.steps.applied.items()}
     found = run.steps.called["trieauto"].median
-    said = ", ".join(f"{name} {spoken(spent)}" for name, spent in applied.items())
+    said = ", ".join(f"{name} {duration(spent)}" for name, spent in applied.items())
     usual = applied["torch, a tensor of bool"]
     spread = max(applied.values()) / min(applied.values())
     return Claim(
         "trie", "Appendix H.3", "Applying a mask to the logits costs far more than finding it, whatever the method.",
-        "about 31 µs, identical for all", f"{said}; finding it {spoken(found)} (float32, one thread)",
+        "about 31 µs, identical for all", f"{said}; finding it {duration(found)} (float32, one thread)",
         judged(min(applied.values()) >= 10 * found and spread <= 2, in_part=usual >= 10 * found),
         f"It is {span([spent / found for spent in applied.values()])} what finding the mask takes; but it does depend "
         f"on the method, by {times(spread)}.",
@@ -147,7 +148,7 @@ def _most_is_aho_corasick(run: Run) -> Claim:
     for own in run.phases:
         parts = {name: own.timings[name].median for name in (TRIE, DECODING, AHO_CORASICK, TRAVERSAL)}
         shares[own.count] = parts[AHO_CORASICK] / (sum(parts.values()) - parts[DECODING])
-        costs.append(f"K={own.count:,}: {', '.join(spoken(spent) for spent in parts.values())}")
+        costs.append(f"K={own.count:,}: {', '.join(duration(spent) for spent in parts.values())}")
     said = "; ".join(costs)
     small = [share for count, share in shares.items() if count <= 10_000]
     return Claim(
@@ -167,7 +168,7 @@ def _traversal(run: Run) -> Claim:
     small = {count: timings for count, timings in by_count.items() if count <= 10_000}
     costs = [timings[TRIE].median + timings[TRAVERSAL].median for timings in small.values()]
     said = ", ".join(
-        f"{spoken(timings[TRIE].median + timings[TRAVERSAL].median)} at {count:,}"
+        f"{duration(timings[TRIE].median + timings[TRAVERSAL].median)} at {count:,}"
         for count, timings in by_count.items()
     )
     gains = [timings[TRAVERSAL].median / timings[WALK].median for timings in by_count.values()]
@@ -188,8 +189,9 @@ def _naive(run: Run) -> Claim:
     return Claim(
         "trie", "Section 4.2, appendix H.4", "Aho-Corasick spares trying each token at each node, a factor of V.",
         "(N + V)·ℓ instead of N·V·ℓ",
-        f"K={own.count:,}: each token at each of {own.nodes:,} nodes {spoken(own.whole)} (from {own.tried:,} of them), "
-        f"Aho-Corasick with its building {spoken(own.by_aho_corasick)}: {times(ratio)}",
+        f"K={own.count:,}: each token at each of {own.nodes:,} nodes {duration(own.whole)} "
+        f"(from {own.tried:,} of them); "
+        f"Aho-Corasick with its building {duration(own.by_aho_corasick)}: {times(ratio)}",
         judged(ratio >= 10 and own.agrees, in_part=ratio > 1 and own.agrees),
         "Both compiled. The factor is far below V, because nearly all tokens fail at their first byte, and building "
         "the automaton costs V, too." if ratio < 15_000 else "Both compiled.",
@@ -205,7 +207,7 @@ def _ablation(run: Run) -> Claim:
     alone = run.ablation[ALONE].prompt
     others = {name: arm.prompt / alone for name, arm in run.ablation.items() if name != ALONE}
     said = "; ".join(
-        f"{name} {spoken(arm.prompt)} ({arm.calls:.1f} calls, once {spoken(arm.once)})"
+        f"{name} {duration(arm.prompt)} ({arm.calls:.1f} calls, once {duration(arm.once)})"
         for name, arm in run.ablation.items()
     )
     return Claim(

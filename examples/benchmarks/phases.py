@@ -16,7 +16,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from context import ENGINES, Context, attempt, first_mask_trial
-from judging import spoken
 from phase_ablation import ablation
 from phase_alternatives import caches, filtered, hash_set
 from phase_claims import claims
@@ -28,6 +27,7 @@ from phase_steps import steps
 from report import progress
 from results import DIRECTORY, Results
 from structure_model import SmallModel
+from wording import duration
 
 COUNTS = [100, 1_000, 10_000, 100_000]
 NAIVE = 1_000
@@ -73,7 +73,7 @@ def _phases(context: Context, run: Run, options: argparse.Namespace, seconds: fl
     section.add(
         f"K={own_naive.count:,}",
         "each token at each node",
-        note=f"{spoken(own_naive.whole)} for {own_naive.nodes:,} nodes",
+        note=f"{duration(own_naive.whole)} for {own_naive.nodes:,} nodes",
     )
 
 
@@ -85,7 +85,7 @@ def _precomputing(context: Context, run: Run, options: argparse.Namespace) -> No
         run.precomputed.append(own)
         for way, spent in own.seconds.items():
             ratio = None if way == EACH else own.seconds[EACH] / spent
-            section.add(f"K={count:,}", way, ratio=ratio, note=spoken(spent))
+            section.add(f"K={count:,}", way, ratio=ratio, note=duration(spent))
         section.add(f"K={count:,}", f"other masks than ours, of {own.nodes:,}", own.different, at_most=0)
 
 
@@ -95,7 +95,7 @@ def _alternatives(context: Context, run: Run, options: argparse.Namespace, secon
     for count in counts:
         own = filtered(context, count, seconds)
         run.filtered.append(own)
-        section.add(f"K={count:,}", "tokens kept", own.kept, note=f"found in {spoken(own.seconds)}")
+        section.add(f"K={count:,}", "tokens kept", own.kept, note=f"found in {duration(own.seconds)}")
         section.add(f"K={count:,}", "XGrammar, all tokens", own.compiling)
         section.add(f"K={count:,}", "XGrammar, these alone", own.compiling_filtered)
     section = context.report.section("H.10: with nothing kept, and with what depends on the tokenizer kept")
@@ -108,7 +108,7 @@ def _alternatives(context: Context, run: Run, options: argparse.Namespace, secon
     for count in counts:
         matching = hash_set(context, count)
         run.hash_sets.append(matching)
-        section.add(f"K={count:,}", "a step", note=spoken(matching.seconds))
+        section.add(f"K={count:,}", "a step", note=duration(matching.seconds))
         section.add(f"K={count:,}", f"other tokens than ours, of {matching.places}", matching.different, at_most=0)
 
 
@@ -118,7 +118,7 @@ def _example(context: Context, run: Run, options: argparse.Namespace) -> None:
     for name in ("trieauto", *(() if options.quick else ("trieauto, as in the paper", *EXAMPLE_PEERS))):
         cost = attempt(first_mask_trial, context, name, run.example_count, ENGINES[name].forms[0], "mistral")
         run.example[name] = cost if isinstance(cost, str) else cost.seconds
-        section.add("", name, note=cost if isinstance(cost, str) else spoken(cost.seconds))
+        section.add("", name, note=cost if isinstance(cost, str) else duration(cost.seconds))
 
 
 def _ablation(context: Context, run: Run) -> None:
@@ -127,7 +127,7 @@ def _ablation(context: Context, run: Run) -> None:
     progress("strategies at K=5,000")
     run.ablation = ablation(subject, 5_000, 10)
     for name, arm in run.ablation.items():
-        section.add("", name, note=f"{spoken(arm.prompt)} a prompt, {arm.calls:.1f} calls; once {spoken(arm.once)}")
+        section.add("", name, note=f"{duration(arm.prompt)} a prompt, {arm.calls:.1f} calls; once {duration(arm.once)}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from amounts import duration, listed, percent, span, three_digits, times
 from lines import Lines, MissingLineError, Subject
 from reach_paper import (
     AGENT_RATES,
@@ -21,6 +20,7 @@ from reach_paper import (
     Rates,
 )
 from results import Claim, Verdict
+from wording import duration, listed, percent, span, three_digits, times
 
 _claim = partial(Claim, "reachability")
 METHODS = (VANILLA, FORWARD, OURS)

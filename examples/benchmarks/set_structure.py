@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from context import Context, attempt, first_mask_trial
-from judging import spoken
 from ours import OURS
 from peers import PEERS
 from report import progress
@@ -35,6 +34,7 @@ from structure_sets import product_names, sets
 from structure_tries import by_depth, shape
 from token_tries import build, encode
 from vocabularies import VOCABULARIES
+from wording import duration
 
 import trieauto
 from trieauto.demo_sets import icd10_cm_codes, tool_names
@@ -127,7 +127,7 @@ def _large_sets(context: Context, found: Structure, options: argparse.Namespace)
             for engine in engines:
                 cost = attempt(first_mask_trial, context, engine, path, (OURS | PEERS)[engine].forms[0])
                 outcome = found.first_masks[name][engine] = cost if isinstance(cost, str) else cost.seconds
-                section.add(name[:19], engine, note=outcome if isinstance(outcome, str) else spoken(outcome))
+                section.add(name[:19], engine, note=outcome if isinstance(outcome, str) else duration(outcome))
 
 
 def _model(context: Context, found: Structure) -> None:
@@ -150,7 +150,7 @@ def _model(context: Context, found: Structure) -> None:
         progress(name)
         own_choosing = found.choosing[name] = choosing(subject, values, asked)
         section.add(name[:19], "right", own_choosing.right, unit=f"of {own_choosing.samples}")
-        section.add(name[:19], "a prompt", note=spoken(own_choosing.seconds))
+        section.add(name[:19], "a prompt", note=duration(own_choosing.seconds))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from amounts import duration, span
 from engine_claims import MODELS, rates, share_valid
 from lines import Lines, MissingLineError, Subject
 from results import Claim
+from wording import duration, span
 
 _claim = partial(Claim, "trie")
 BACKENDS = {"trieauto": "trie", "XGrammar": "xgrammar", "LLGuidance": "llguidance"}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from context import Cost
-from judging import judged, span, times
+from judging import judged
 from results import Claim
 from structure_equality_claims import equality_claims
 from structure_run import Structure
 from structure_sets import PAPER_RATIO
 from structure_tries import shape
+from wording import span, times
 
 CLOSE = 0.05  # of ratios: sets of the same kind are not the same sets
 OF_KINDS = ("random UUIDs, K=1,000", "names of cities")

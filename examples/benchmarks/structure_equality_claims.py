@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from judging import judged, span, spoken, times
+from judging import judged
 from results import Claim
 from structure_model import SameTokens
 from structure_run import Structure
+from wording import duration, span, times
 
 NOT_MEASURED = "not measured in this run"
 
@@ -140,7 +141,7 @@ def _high_cardinality(run: Structure) -> Claim:
         return Claim("trie", where, says, reported, NOT_MEASURED, "not reproduced", order=11.0)
 
     def say(outcome: float | str) -> str:
-        return outcome if isinstance(outcome, str) else spoken(outcome)
+        return outcome if isinstance(outcome, str) else duration(outcome)
 
     said = "; ".join(
         f"{name}: " + ", ".join(f"{engine} {say(outcome)}" for engine, outcome in engines.items())
@@ -164,7 +165,7 @@ def _accuracy(run: Structure) -> Claim:
     if own is None:
         return Claim("trie", where, says, reported, NOT_MEASURED, "not reproduced", order=11.1)
     said = "; ".join(
-        f"{name}: {one.right} of {one.samples} right, {spoken(one.seconds)} a prompt"
+        f"{name}: {one.right} of {one.samples} right, {duration(one.seconds)} a prompt"
         for name, one in run.choosing.items()
     )
     return Claim(

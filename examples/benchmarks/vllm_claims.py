@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from amounts import duration, times
 from engine_claims import MODELS, rates, share_valid, tokens_each
 from lines import JsonLine, Lines, MissingLineError, Subject
 from results import Claim
+from wording import duration, times
 
 _claim = partial(Claim, "trie")
 BATCHES = (1, 16, 64, 256)
