@@ -230,9 +230,9 @@ class Search:
         if nearest is None:
             following = self._language.going_on(node)
             easy = following.is_easy != 0
-            enough = self._examples.enough(following.ends[easy])
-            order = np.argsort(enough, kind="stable")
-            nearest = _Nearest(following.tokens[easy][order], enough[order], np.ones(len(order), np.uint8))
+            each = self._examples.enough(following.ends[easy])
+            order = np.argsort(each, kind="stable")
+            nearest = _Nearest(following.tokens[easy][order], each[order], np.ones(len(order), np.uint8))
             self._nearest.add(node, nearest, 9 * len(order))
         first = self._model.first_beside(token, nearest.tokens, nearest.all)
         enough = int(nearest.enough[first])
