@@ -28,6 +28,7 @@ from .model import BytePairModel
 
 NEVER, SURE, OPEN = range(3)
 MOST_REACHED = 16 * 2**20  # bytes
+MOST_PAIRS = 2**18  # of nodes and tokens that something is known of
 
 _Flags = npt.NDArray[np.uint8]
 _Pair = tuple[int, int]  # a node, and the token before it
@@ -76,6 +77,12 @@ class _Bounds:
         """So many are enough; ``ENDLESS`` if that is not known."""
         return self._most.get(key, ENDLESS)
 
+    def forget_beyond(self, limit: int) -> None:
+        """Forget everything if that is more keys."""
+        if max(len(self._least), len(self._most)) > limit:
+            self._least.clear()
+            self._most.clear()
+
     def add_most(self, key: Hashable, tokens: int) -> None:
         if tokens < self.most(key):
             self._most[key] = tokens
@@ -109,10 +116,23 @@ class Search:
         self._reached: Recent[tuple[_Flags, _Flags]] = Recent(MOST_REACHED // 2)
         self._lock = threading.Lock()
 
+    def _make_room(self) -> None:
+        """Forget what is known if it is very much, between two searches."""
+        if len(self._ways) > MOST_PAIRS:
+            self._ways.clear()
+        self._after_bounds.forget_beyond(MOST_PAIRS)
+
     # Without a budget
 
     def can_end(self, node: int, token: int) -> bool:
         """Whether the end can be reached from a node after a token."""
+        if self._language.is_easy(node):
+            return True
+        with self._lock:
+            self._make_room()
+            return self._can_end(node, token)
+
+    def _can_end(self, node: int, token: int) -> bool:
         return bool(self._language.is_easy(node)) or (token >= 0 and self._way(node, token) is not _DEAD)
 
     def _way(self, node: int, token: int) -> _Pair:
@@ -162,12 +182,14 @@ class Search:
         """So many tokens are enough from a node after a token, mostly no more than the fewest; the end must be in
         reach."""
         with self._lock:
+            self._make_room()
             enough = self._enough(node, token)
         return self.fewest(node, token) if enough == ENDLESS else enough
 
     def enough_at_end(self, nodes: Int32s) -> int:
         """So many tokens are enough from all of the nodes, in each of which the pre-token or the text may end."""
         with self._lock:
+            self._make_room()
             each = self._examples.enough(nodes)
             for k in np.flatnonzero(each == ENDLESS).tolist():
                 each[k] = self._fewest_at_end(int(nodes[k]))
@@ -184,6 +206,7 @@ class Search:
         """Whether so many tokens are enough from each of the nodes after any token (``SURE``), after none (``NEVER``),
         or maybe after some (``OPEN``): uint8."""
         with self._lock:
+            self._make_room()
             found = self._known(nodes, tokens)
             for k in np.flatnonzero((found == OPEN) & self._language.is_easy(nodes)).tolist():
                 found[k] = _answered(self._verdict(int(nodes[k]), tokens))
@@ -192,6 +215,7 @@ class Search:
     def is_within(self, node: int, token: int, tokens: int) -> bool:
         """Whether the end can be reached from a node after a token in so many more."""
         with self._lock:
+            self._make_room()
             return bool(_answered(self._after(node, token, tokens)))
 
     def _known(self, nodes: Int32s, tokens: int) -> _Flags:
@@ -259,7 +283,7 @@ class Search:
         language = self._language
         if language.is_final[node]:
             return tokens >= 0
-        if tokens <= 0 or language.least[node] > tokens or not self.can_end(node, token):
+        if tokens <= 0 or language.least[node] > tokens or not self._can_end(node, token):
             return False
         if self._enough(node, token) <= tokens:
             return True
