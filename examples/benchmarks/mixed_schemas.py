@@ -161,6 +161,9 @@ def _steps(run: Run, mixed: Mixed, engines: dict[str, MixedEngine]) -> None:
     timings = step_timings(engines, mixed, run.num_documents, min(run.rounds, 5), run.patience)
     for phase, ours in timings[OURS].items():
         for name, of_phases in timings.items():
+            if phase not in of_phases:
+                section.add(phase, name, note="not reached")
+                continue
             timing = of_phases[phase]
             paper = PAPER_ENUM_STEP.get(name, "") if phase == "enum" else ""
             notes = [f"paper: {paper}"] if paper else []

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import math
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from context import Cost
@@ -45,11 +47,16 @@ class Start:
         return Timing.of(self.compile_seconds[1:] or self.compile_seconds)
 
 
-def walk_seconds(engine: MixedEngine, compiled: Any, answers: Sequence[Document]) -> list[float]:
-    """Seconds of every mask while the answers are written, one after the other."""
+def walk_seconds(
+    engine: MixedEngine, compiled: Any, answers: Sequence[Document], patience: float = math.inf
+) -> list[float]:
+    """Seconds of every mask while the answers are written, one after the other; none is begun after ``patience``."""
     matcher = engine.first_matcher(compiled)
     fill, clock, seconds = engine.fill(matcher, engine.allocate(1)), time.perf_counter, []
+    begun = clock()
     for answer in answers:
+        if clock() - begun > patience:
+            break
         engine.reset(matcher)
         for token_id in answer.token_ids:
             begin = clock()
@@ -70,7 +77,7 @@ def step_timings(
     Every round compiles anew and writes the same answers, so each mask is measured as many times in the same place, the
     first visits of a new constraint included. The median of those is the mask's time: what the machine did besides
     rarely falls on the same mask twice, so the slowest is one that is slow by itself. An engine that has used up
-    ``patience`` seconds sits out later rounds.
+    ``patience`` seconds sits out further answers and rounds.
     """
     values = mixed.values(seed=0)
     answers = documents(mixed, values, num_documents)
@@ -88,7 +95,7 @@ def step_timings(
             gc.collect()
             gc.disable()
             try:
-                samples[engine.name].append(walk_seconds(engine, compiled, answers))
+                samples[engine.name].append(walk_seconds(engine, compiled, answers, patience))
             finally:
                 gc.enable()
             used[engine.name] += time.perf_counter() - begin
@@ -96,11 +103,14 @@ def step_timings(
     overhead = clock_overhead()
     result: dict[str, dict[Phase, Timing]] = {}
     for name, walks in samples.items():
-        typical = [max(0.0, statistics.median(column) - overhead) for column in zip(*walks, strict=True)]
+        # Walks differ in length if patience ended one of them.
+        columns = ([seconds for seconds in column if seconds is not None] for column in zip_longest(*walks))
+        typical = [max(0.0, statistics.median(column) - overhead) for column in columns]
+        seen = phases[: len(typical)]
         result[name] = {
-            phase: Timing.of([seconds for seconds, other in zip(typical, phases, strict=True) if other == phase])
+            phase: Timing.of([seconds for seconds, other in zip(typical, seen, strict=True) if other == phase])
             for phase in PHASES
-            if phase in phases
+            if phase in seen
         }
     return result
 
