@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .patterns import NUM_CODE_POINTS, CharacterSet
+from .programs import NUM_CODE_POINTS, CharacterSet
 
 _SURROGATES = range(0xD800, 0xE000)
 _NEVER_ASSIGNED = range(0x40000, 0xE0000)  # ten planes that no version of Unicode has a character in

@@ -24,7 +24,8 @@ from ..sources.byte_pair_rules import NUMERIC, BytePairRules, Split
 from ..sources.encoders import Encoder
 from ..vocabulary import Vocabulary
 from .characters import Alphabet, EngineClasses, alphabet, numeric, oniguruma, rust_regex
-from .patterns import NUM_CODE_POINTS, CharacterSet, Program, alternatives_of, parse_pattern, program_of_set
+from .patterns import parse_pattern
+from .programs import CharacterSet, Program, alternatives_of, only, program_of_set
 from .splitting import NOWHERE, Atom, Splitting, Stage, is_total, splitting_automaton
 
 MOST_APART = 32 * 2**20  # bytes of rows that are kept
@@ -240,10 +241,7 @@ def _made_splitting(
     programs += [_program(split, classes, is_rust) for split in rules.splits]
     singles = sorted({character for text, _ in whole for character in text})
     sets: list[CharacterSet] = [leaf for program in programs for leaf in program.leaves]
-    for character in singles:
-        only = np.zeros(NUM_CODE_POINTS, bool)
-        only[ord(character)] = True
-        sets.append(only)
+    sets += map(only, singles)
     letters = alphabet(sets, missing)
     _, firsts = np.unique(letters.classes, return_index=True)
     examples = firsts[-letters.num_classes :]  # a character of each class; surrogates, of none, come first
@@ -274,7 +272,7 @@ def _classes(text: str, letters: Alphabet) -> tuple[int, ...]:
 def _own_digest() -> str:
     """Of the code that makes the automaton: what another version made is not used."""
     digest = hashlib.blake2b(digest_size=16)
-    for name in ("patterns", "characters", "splitting", "model"):
+    for name in ("patterns", "programs", "characters", "splitting", "model"):
         digest.update((Path(__file__).parent / f"{name}.py").read_bytes())
     return digest.hexdigest()
 

@@ -1,25 +1,30 @@
-"""The regular expressions by which pre-tokenizers split a text, as small programs of a backtracking matcher.
+"""The regular expressions by which pre-tokenizers split a text, read.
 
 What a character class holds is asked of the tokenizer's own engine (see ``characters``), for Unicode has versions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NoReturn, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import UnsupportedError, shorten
+from .programs import (
+    NUM_CODE_POINTS,
+    CharacterSet,
+    Choice,
+    Leaf,
+    Look,
+    Node,
+    Program,
+    Repeat,
+    Series,
+    only,
+    program_of,
+)
 
-NUM_CODE_POINTS = 0x110000
 MOST_COPIES = 1_000  # of a repeated part
-CHAR, LOOK, SPLIT, JUMP, MATCH = range(5)
-
-CharacterSet = npt.NDArray[np.bool_]
-"""bool[0x110000]: which characters are in it."""
 
 
 class Classes(Protocol):
@@ -30,50 +35,6 @@ class Classes(Protocol):
 
     def folded(self, character: str) -> CharacterSet:
         """The characters that equal one where case does not matter."""
-
-
-@dataclass(frozen=True)
-class Instruction:
-    """One step of a program: ``kind`` and what that kind needs.
-
-    Attributes:
-        kind: CHAR consumes a character of ``leaf``; LOOK asks for the next one without consuming it; SPLIT goes on at
-            ``first`` and, if that fails, at ``second``; JUMP goes on at ``first``; MATCH ends.
-        leaf: an index of ``Program.leaves``, -1 for none at all.
-        at_end: whether LOOK holds at the end of the text.
-    """
-
-    kind: int
-    first: int = -1
-    second: int = -1
-    leaf: int = -1
-    at_end: bool = False
-
-
-@dataclass
-class Program:
-    """Instructions, from the first one on, and the sets that they speak of."""
-
-    instructions: list[Instruction] = field(default_factory=list)
-    leaves: list[CharacterSet] = field(default_factory=list)
-
-
-def alternatives_of(strings: Sequence[str]) -> Program:
-    """The program of a few strings, earlier ones before later ones."""
-    program = Program()
-    nodes: list[_Node] = [_Sequence([_Leaf(_only(c)) for c in string]) for string in strings]
-    _Writer(program).write(_Choice(nodes))
-    program.instructions.append(Instruction(MATCH))
-    return program
-
-
-def program_of_set(characters: CharacterSet, *, is_repeated: bool) -> Program:
-    """The program of one character of a set, or of as many as there are."""
-    program = Program()
-    leaf = _Leaf(characters)
-    _Writer(program).write(_Repeat(leaf, 1, None) if is_repeated else leaf)
-    program.instructions.append(Instruction(MATCH))
-    return program
 
 
 def parse_pattern(pattern: str, classes: Classes, *, is_rust: bool) -> Program:
@@ -89,154 +50,7 @@ def parse_pattern(pattern: str, classes: Classes, *, is_rust: bool) -> Program:
         UnsupportedError: what the notation has beyond classes, groups, alternatives, greedy repeats and looking at the
             next character. (Possessive repeats are taken where they match what greedy ones do.)
     """
-    node = _Parser(pattern, classes, is_rust).whole()
-    program = Program()
-    _Writer(program).write(node)
-    program.instructions.append(Instruction(MATCH))
-    return program
-
-
-# The parts of an expression
-
-
-class _Node:
-    def first(self) -> CharacterSet:
-        """The characters that it can begin with."""
-        raise NotImplementedError
-
-    @property
-    def is_nullable(self) -> bool:
-        """Whether it matches the empty text."""
-        raise NotImplementedError
-
-
-@dataclass
-class _Leaf(_Node):
-    characters: CharacterSet
-
-    def first(self) -> CharacterSet:
-        return self.characters
-
-    @property
-    def is_nullable(self) -> bool:
-        return False
-
-
-@dataclass
-class _Look(_Node):
-    characters: CharacterSet | None  # None for none
-    at_end: bool
-
-    def first(self) -> CharacterSet:
-        return np.zeros(NUM_CODE_POINTS, bool)  # what follows begins with what it begins with
-
-    @property
-    def is_nullable(self) -> bool:
-        return False  # it may fail
-
-
-@dataclass
-class _Sequence(_Node):
-    parts: list[_Node]
-
-    def first(self) -> CharacterSet:
-        found = np.zeros(NUM_CODE_POINTS, bool)
-        for part in self.parts:
-            found |= part.first()
-            if not part.is_nullable and not isinstance(part, _Look):
-                break
-        return found
-
-    @property
-    def is_nullable(self) -> bool:
-        return all(part.is_nullable for part in self.parts)
-
-
-@dataclass
-class _Choice(_Node):
-    parts: list[_Node]
-
-    def first(self) -> CharacterSet:
-        return np.logical_or.reduce([part.first() for part in self.parts])  # type: ignore[no-any-return]
-
-    @property
-    def is_nullable(self) -> bool:
-        return any(part.is_nullable for part in self.parts)
-
-
-@dataclass
-class _Repeat(_Node):
-    part: _Node
-    least: int
-    most: int | None
-
-    def first(self) -> CharacterSet:
-        return self.part.first()
-
-    @property
-    def is_nullable(self) -> bool:
-        return self.least == 0 or self.part.is_nullable
-
-
-def _only(character: str) -> CharacterSet:
-    found = np.zeros(NUM_CODE_POINTS, bool)
-    found[ord(character)] = True
-    return found
-
-
-class _Writer:
-    """Writes the instructions of parts, one behind the other."""
-
-    def __init__(self, program: Program) -> None:
-        self._out = program.instructions
-        self._leaves = program.leaves
-
-    def _leaf(self, characters: CharacterSet) -> int:
-        for number, known in enumerate(self._leaves):
-            if np.array_equal(known, characters):
-                return number
-        self._leaves.append(characters)
-        return len(self._leaves) - 1
-
-    def write(self, node: _Node) -> None:
-        out = self._out
-        if isinstance(node, _Leaf):
-            out.append(Instruction(CHAR, leaf=self._leaf(node.characters)))
-        elif isinstance(node, _Look):
-            leaf = -1 if node.characters is None else self._leaf(node.characters)
-            out.append(Instruction(LOOK, leaf=leaf, at_end=node.at_end))
-        elif isinstance(node, _Sequence):
-            for part in node.parts:
-                self.write(part)
-        elif isinstance(node, _Choice):
-            jumps = []
-            for part in node.parts[:-1]:
-                split = self._reserve()
-                self.write(part)
-                jumps.append(self._reserve())
-                out[split] = Instruction(SPLIT, split + 1, len(out))
-            self.write(node.parts[-1])
-            for jump in jumps:
-                out[jump] = Instruction(JUMP, len(out))
-        elif isinstance(node, _Repeat):
-            for _ in range(node.least):
-                self.write(node.part)
-            if node.most is None:
-                split = self._reserve()
-                self.write(node.part)
-                out.append(Instruction(JUMP, split))
-                out[split] = Instruction(SPLIT, split + 1, len(out))
-                return
-            splits = []
-            for _ in range(node.most - node.least):
-                splits.append(self._reserve())
-                self.write(node.part)
-            for split in splits:
-                out[split] = Instruction(SPLIT, split + 1, len(out))
-
-    def _reserve(self) -> int:
-        self._out.append(Instruction(JUMP))
-        return len(self._out) - 1
+    return program_of(_Parser(pattern, classes, is_rust).whole())
 
 
 _ESCAPED = {"r": "\r", "n": "\n", "t": "\t", "f": "\f", "v": "\v", "0": "\0"}
@@ -266,7 +80,7 @@ class _Parser:
         self._at += len(text)
         return True
 
-    def whole(self) -> _Node:
+    def whole(self) -> Node:
         node = self._choice()
         if self._at < len(self._pattern):
             self._refuse("an unmatched parenthesis")
@@ -274,14 +88,14 @@ class _Parser:
             self._refuse("a match of the empty text")
         return node
 
-    def _choice(self) -> _Node:
+    def _choice(self) -> Node:
         parts = [self._sequence()]
         while self._take("|"):
             parts.append(self._sequence())
-        return parts[0] if len(parts) == 1 else _Choice(parts)
+        return parts[0] if len(parts) == 1 else Choice(parts)
 
-    def _sequence(self) -> _Node:
-        parts: list[_Node] = []
+    def _sequence(self) -> Node:
+        parts: list[Node] = []
         possessive: list[int] = []
         while self._at < len(self._pattern) and self._pattern[self._at] not in _ATOM_ENDS:
             part, is_possessive = self._repeated(self._atom())
@@ -289,14 +103,14 @@ class _Parser:
                 possessive.append(len(parts))
             parts.append(part)
         for place in possessive:
-            repeat, rest = parts[place], _Sequence(parts[place + 1 :])
-            assert isinstance(repeat, _Repeat)
-            is_simple = isinstance(repeat.part, _Leaf)
+            repeat, rest = parts[place], Series(parts[place + 1 :])
+            assert isinstance(repeat, Repeat)
+            is_simple = isinstance(repeat.part, Leaf)
             if not is_simple or (not rest.is_nullable and bool((rest.first() & repeat.first()).any())):
                 self._refuse("a possessive repeat that can match less than a greedy one")
-        return _Sequence(parts)
+        return Series(parts)
 
-    def _repeated(self, atom: _Node) -> tuple[_Node, bool]:
+    def _repeated(self, atom: Node) -> tuple[Node, bool]:
         least: int = 1
         bounds: int | None = 1
         has_braces = self._peek("{")
@@ -310,15 +124,15 @@ class _Parser:
             least, bounds = self._bounds()
         else:
             return atom, False
-        if isinstance(atom, _Look) or atom.is_nullable:
+        if isinstance(atom, Look) or atom.is_nullable:
             self._refuse("a repeat of what may be empty")
         if max(least, bounds or 0) > MOST_COPIES:
             self._refuse(f"more than {MOST_COPIES:,} repeats")
         if self._take("?"):
             self._refuse("a lazy repeat")
-        repeat = _Repeat(atom, least, bounds)
+        repeat = Repeat(atom, least, bounds)
         if has_braces and not self._is_rust:
-            return (_Repeat(repeat, 1, None) if self._take("+") else repeat), False
+            return (Repeat(repeat, 1, None) if self._take("+") else repeat), False
         return repeat, self._take("+")
 
     def _bounds(self) -> tuple[int, int | None]:
@@ -329,12 +143,12 @@ class _Parser:
         self._at = end + 1
         return int(low), (int(high) if high else None) if comma else int(low)
 
-    def _atom(self) -> _Node:
+    def _atom(self) -> Node:
         if self._take("(?!"):
             characters = self._looked_at()
-            return _Look(~characters, True)
+            return Look(~characters, True)
         if self._take("(?="):
-            return _Look(self._looked_at(), False)
+            return Look(self._looked_at(), False)
         if self._take("(?i:"):
             return self._group(True)
         if self._take("(?:"):
@@ -346,21 +160,21 @@ class _Parser:
         if self._take("["):
             if self._ignores_case:
                 self._refuse("a class in which case does not matter")
-            return _Leaf(self._class())
+            return Leaf(self._class())
         character = self._pattern[self._at]
         if character == "$":
             if not self._is_rust:
                 self._refuse("'$', which also holds before the end of a line,")
             self._at += 1
-            return _Look(None, True)
+            return Look(None, True)
         if character in "^.*+?{":
             self._refuse(f"{character!r}")
         if character == "\\":
-            return _Leaf(self._escape())
+            return Leaf(self._escape())
         self._at += 1
-        return _Leaf(self._literal(character))
+        return Leaf(self._literal(character))
 
-    def _group(self, ignores_case: bool) -> _Node:
+    def _group(self, ignores_case: bool) -> Node:
         before, self._ignores_case = self._ignores_case, ignores_case
         node = self._choice()
         self._ignores_case = before
@@ -370,14 +184,14 @@ class _Parser:
 
     def _looked_at(self) -> CharacterSet:
         node = self._choice()
-        while isinstance(node, _Sequence) and len(node.parts) == 1:
+        while isinstance(node, Series) and len(node.parts) == 1:
             node = node.parts[0]
-        if not self._take(")") or not isinstance(node, _Leaf):
+        if not self._take(")") or not isinstance(node, Leaf):
             self._refuse("looking at more than the next character")
         return node.characters
 
     def _literal(self, character: str) -> CharacterSet:
-        return self._classes.folded(character) if self._ignores_case else _only(character)
+        return self._classes.folded(character) if self._ignores_case else only(character)
 
     def _escape(self) -> CharacterSet:
         character = self._pattern[self._at + 1 : self._at + 2]
@@ -428,4 +242,4 @@ class _Parser:
         if not character:
             self._refuse("a class without an end")
         self._at += 1
-        return _only(character)
+        return only(character)

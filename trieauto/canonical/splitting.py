@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import UnsupportedError
-from .patterns import CHAR, JUMP, LOOK, MATCH, SPLIT, Program
+from .programs import CHAR, JUMP, LOOK, MATCH, SPLIT, Program
 
 MOST_STATES = 50_000
 NOWHERE = -1
