@@ -471,6 +471,57 @@ def test_options_that_do_not_fit(options: dict[str, Any], message: str) -> None:
         compiled(load("small-byte-level"), ["a"], **options)
 
 
+def test_updated_is_the_set_compiled_anew(known: Known) -> None:
+    generator = random.Random(5)
+    values = [*ODD, *TOOLS]
+    for context in (None, CONTEXTS[0]):
+        for _ in range(4):
+            before = generator.sample(values, 20)
+            others = [value for value in values if value not in before]
+            added, removed = generator.sample(others, 6), generator.sample(before, 5)
+            after = [*(value for value in before if value not in removed), *added]
+            old, expected = (
+                compiled(known, some, left_context=context, unreachable="report") for some in (before, after)
+            )
+            matcher = old.matcher()
+            first = matcher.allowed_token_ids().tolist()
+            again = [value for value in before if value not in removed][:2]
+            new = old.updated([*again, *added], iter(removed), unreachable="report")
+            mine, theirs = new.automaton, expected.automaton
+            for name in ("tokens", "links", "targets", "accepting"):
+                assert getattr(mine, name).tolist() == getattr(theirs, name).tolist()
+            assert mine.values is not None
+            assert theirs.values is not None
+            assert list(mine.values.given) == after
+            assert mine.values.terminals.tolist() == theirs.values.terminals.tolist()
+            assert [*map(mine.values.__getitem__, range(len(mine.values)))] == [
+                *map(theirs.values.__getitem__, range(len(theirs.values)))
+            ]
+            assert new.unreachable_values == expected.unreachable_values
+            assert (new.tokenization, new.left_context) == ("canonical", context)
+            assert new.prefix_space == expected.prefix_space
+            assert new.min_tokens == expected.min_tokens
+            assert matcher.allowed_token_ids().tolist() == first
+
+
+def test_updated_says_what_is_wrong() -> None:
+    known = load("qwen")
+    constraint = compiled(known, ["ab", "abc"])
+    with pytest.raises(TrieautoError, match="remove: 'x' and 1 more are not in the set"):
+        constraint.updated(remove=["x", "ab", "y"])
+    with pytest.raises(TrieautoError, match="'x' is both to be added and to be removed"):
+        constraint.updated(add=["x"], remove=["x"])
+    with pytest.raises(EmptyConstraintError, match="no value would be left"):
+        constraint.updated(remove=["ab", "abc"])
+    with pytest.raises(UnreachableValueError, match=r"never writes b'\\xff' \(it is no UTF-8\)"):
+        constraint.updated(add=[b"\xff"])
+    with pytest.raises(EmptyConstraintError, match="never writes any of the values that would be left"):
+        constraint.updated(add=[b"\xff"], remove=["ab", "abc"], unreachable="report")
+    assert constraint.updated(add=[b"\xff"], unreachable="report").unreachable_values == [b"\xff"]
+    assert constraint.updated() is constraint
+    assert constraint.updated(add=["ab"]).values == ["ab", "abc"]
+
+
 def test_what_canonical_tokenization_is_not_for() -> None:
     known = load("small-byte-level")
     automata: list[tuple[Any, str]] = [

@@ -352,10 +352,29 @@ class TestCanonicalTokens:
         assert whole.restricted_to([*part, b"\xff"]).unreachable_values == [b"\xff"]
         assert whole.restricted_to(part).unreachable_values == []
 
-    def test_what_is_not_for_them(self) -> None:
+    def test_a_loaded_set_changes(self, tmp_path: Path) -> None:
+        """Without its tokenizer it can only lose values."""
+        vocabulary = Vocabulary.from_tokenizer(real.smollm2())
+        plain = Vocabulary.from_tokens(
+            vocabulary.tokens, stop_token_ids=vocabulary.stop_token_ids, size=vocabulary.size
+        )
+        names = tool_names(300)
+        trieauto.compile(trieauto.choices(names[:200]), vocabulary, tokenization="canonical").save(tmp_path / "x")
+        expected = trieauto.compile(trieauto.choices(names[50:]), vocabulary, tokenization="canonical")
+        found = trieauto.load(tmp_path / "x", vocabulary).updated(names[100:], names[:50])
+        assert list(found.values or ()) == names[50:]
+        assert_same_language(found, expected, budgets=[None])
+        fewer = trieauto.load(tmp_path / "x", plain).updated(remove=names[:50])
+        assert list(fewer.values or ()) == names[50:200]
+        with pytest.raises(trieauto.UnsupportedError, match="was made of tokens alone"):
+            fewer.updated(add=names[:50])
+        part = found.restricted_to(names[60:70]).updated(names[:5], names[60:61])
+        assert list(part.values or ()) == [*names[61:70], *names[:5]]
+        with pytest.raises(trieauto.TrieautoError, match="not in the set"):
+            found.restricted_to(names[60:70]).updated(remove=names[70:71])
+
+    def test_what_is_no_value_of_them(self) -> None:
         vocabulary = Vocabulary.from_tokenizer(real.smollm2())
         constraint = trieauto.compile(trieauto.choices(["a", "b"]), vocabulary, tokenization="canonical")
-        with pytest.raises(trieauto.UnsupportedError, match="compile the changed set"):
-            constraint.updated(["c"])
         with pytest.raises(trieauto.TrieautoError, match="'x' is not in the set"):
             constraint.restricted_to(["x"])

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from .automaton import Automaton, with_prefix_space, without_prefix_space
 from .budgets import token_distances
+from .canonical.changing import changed
 from .compiling import compile, walks_before_storing
 from .constraint import Constraint
 from .errors import EmptyConstraintError, TrieautoError, UnsupportedError, shorten
@@ -19,6 +20,7 @@ from .kernels.walk import UNREACHABLE, state_tokens
 from .packing import as_bytes
 from .patched_tries import PatchedTrie
 from .spelling import has_every_byte, unreachable_error
+from .token_automata import TokenAutomaton
 from .value_sets import choices
 
 
@@ -35,13 +37,15 @@ def updated(
     automaton, vocabulary = constraint.automaton, constraint.vocabulary
     if automaton.values is None:
         raise UnsupportedError(f"updated is for sets of values, not for {constraint!r}")
-    if not isinstance(automaton, Automaton):
-        raise UnsupportedError("updated is not for canonical tokens: compile the changed set for them anew")
     if constraint.is_restricted:
         raise UnsupportedError("this is a part of a set: update the whole set, and restrict it again")
     added, removed = _trie_of(add, "add"), _trie_of(remove, "remove")
     if added is None and removed is None:
         return constraint
+    if not isinstance(automaton, Automaton):
+        if removed is not None:
+            _check_apart(added, removed)
+        return _in_canonical_tokens(constraint, automaton, added, removed, unreachable, begin)
     missing = {as_bytes(value): value for value in constraint.unreachable_values}
     is_complete = constraint.has_every_byte
     has_spaced = automaton.is_trie and constraint.prefix_space != "none"  # then it holds every value twice
@@ -71,6 +75,41 @@ def updated(
         unreachable_values=[missing[data] for data in sorted(missing)],
         compile_seconds=time.perf_counter() - begin,
     )
+
+
+def _in_canonical_tokens(
+    constraint: Constraint,
+    automaton: TokenAutomaton,
+    added: Automaton | None,
+    removed: Automaton | None,
+    unreachable: Literal["error", "report"],
+    begin: float,
+) -> Constraint:
+    canonical = changed(
+        automaton,
+        constraint.vocabulary,
+        constraint.left_context,
+        constraint.unreachable_values,
+        _in_order(added),
+        _in_order(removed),
+        error=unreachable == "error",
+    )
+    return Constraint(
+        canonical.automaton,
+        constraint.vocabulary,
+        prefix_space=canonical.prefix_space,
+        unreachable_values=canonical.unreachable,
+        tokenization="canonical",
+        left_context=constraint.left_context,
+        compile_seconds=time.perf_counter() - begin,
+    )
+
+
+def _in_order(trie: Automaton | None) -> list[str | bytes]:
+    """The different values of a trie in the order given."""
+    if trie is None or trie.values is None:
+        return []
+    return [trie.values.given[k] for k in np.sort(trie.values.order).tolist()]
 
 
 def _trie_of(values: Iterable[str | bytes], name: str) -> Automaton | None:

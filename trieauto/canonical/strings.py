@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..automaton import Automaton, PrefixSpace, SortedValues
-from ..errors import EmptyConstraintError, TrieautoError, UnsupportedError, shorten
+from ..errors import EmptyConstraintError, TrieautoError, UnreachableValueError, UnsupportedError, shorten
 from ..kernels.enumeration import count_strings, strings_of
 from ..kernels.sequences import (
     ID_BYTES,
@@ -63,52 +63,110 @@ def canonical_tokens(
         UnreachableValueError: strings that the tokenizer never writes, if ``error`` is true.
         EmptyConstraintError: it writes none.
     """
-    encoder = _encoder_of(vocabulary)
     given, places = _strings(automaton)
-    tables = vocabulary.tables
-    try:
-        context = encoder.since_boundary(left_context or "")
-        context_ids = np.array(encoder.encode_batch([context])[0] if context else [], np.int32)
-        strings = [given[place] for place in places.tolist()]
-        texts, not_text = _as_texts(strings)
-        ids, offsets = _encoded(encoder, context, texts)
-    except TrieautoError:
-        raise
-    except Exception as failure:  # other people's code, which gets whatever text there is
-        raise UnsupportedError(f"the tokenizer fails to encode the strings: {shorten(failure, 400)}") from failure
-    packed = pack(strings)
-    relation = relations(
+    written = Written([given[place] for place in places.tolist()], vocabulary, left_context)
+    if len(written.rows) == 0:
+        raise EmptyConstraintError(
+            f"the tokenizer itself never writes what is allowed, not even {written.with_reason(written.missing[0])}"
+        )
+    if written.missing and error:
+        raise written.unreachable()
+    values = given if automaton.values is not None else None
+    return laid_out(values, places[written.rows], *written.own(), written.has_space(), written.missing, threads)
+
+
+class Written:
+    """What a tokenizer writes for some strings, perhaps behind a left context.
+
+    Attributes:
+        strings: all of them.
+        rows: int64[R], those that it writes at all.
+        missing: the others, in the order of their bytes.
+    """
+
+    def __init__(self, strings: Sequence[str | bytes], vocabulary: Vocabulary, left_context: str | None) -> None:
+        encoder = _encoder_of(vocabulary)
+        self.strings = strings
+        self._vocabulary = vocabulary
+        try:
+            context = encoder.since_boundary(left_context or "")
+            context_ids = np.array(encoder.encode_batch([context])[0] if context else [], np.int32)
+            texts, not_text = _as_texts(strings)
+            self._ids, self._offsets = _encoded(encoder, context, texts)
+        except TrieautoError:
+            raise
+        except Exception as failure:  # other people's code, which gets whatever text there is
+            raise UnsupportedError(f"the tokenizer fails to encode the strings: {shorten(failure, 400)}") from failure
+        self._num_context = len(context_ids)
+        self._relation = relations_to(strings, self._ids, self._offsets, vocabulary, context_ids)
+        self._relation[not_text] = NOT_UTF8
+        is_written = (self._relation == SAME) | (self._relation == SPACE_BEFORE)
+        self.rows = np.flatnonzero(is_written)
+        self._unwritten = np.flatnonzero(~is_written).tolist()
+        self.missing = sorted(map(strings.__getitem__, self._unwritten), key=as_bytes)
+
+    def own(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """The tokens of the rows, without those of the context."""
+        return chosen_rows(self._ids, self._offsets, self.rows, self._num_context)  # type: ignore[no-any-return]
+
+    def has_space(self) -> npt.NDArray[np.bool_]:
+        """Whether a space was written before each of the rows."""
+        return self._relation[self.rows] == SPACE_BEFORE
+
+    def with_reason(self, value: str | bytes) -> str:
+        """A missing one, and why it is."""
+        row = next(row for row in self._unwritten if as_bytes(self.strings[row]) == as_bytes(value))
+        own = self._ids[self._offsets[row] : self._offsets[row + 1]]
+        return f"{shorten(value)} ({_reason(int(self._relation[row]), own, self._num_context, self._vocabulary)})"
+
+    def unreachable(self) -> UnreachableValueError:
+        """The error that names what is missing."""
+        return unreachable_error(self.missing, len(self.strings), "the tokenizer itself never writes", self.with_reason)
+
+
+def relations_to(
+    strings: Sequence[str | bytes],
+    ids: npt.NDArray[np.int32],
+    offsets: npt.NDArray[np.int64],
+    vocabulary: Vocabulary,
+    context_ids: npt.NDArray[np.int32],
+) -> npt.NDArray[np.uint8]:
+    """What the tokens of each string, those of the context before it, have to do with its bytes: see ``relations``."""
+    tables, packed = vocabulary.tables, pack(strings)
+    return relations(  # type: ignore[no-any-return]
         ids, offsets, context_ids, tables.data, tables.offsets, packed.data, packed.offsets, vocabulary.prefix_space
     )
-    relation[not_text] = NOT_UTF8
-    is_written = (relation == SAME) | (relation == SPACE_BEFORE)
-    rows = np.flatnonzero(is_written)
-    missing = sorted(map(strings.__getitem__, np.flatnonzero(~is_written).tolist()), key=as_bytes)
-    if missing and (error or len(rows) == 0):
-        row_of = {as_bytes(strings[row]): row for row in np.flatnonzero(~is_written).tolist()}
 
-        def with_reason(value: str | bytes) -> str:
-            row = row_of[as_bytes(value)]
-            own = ids[offsets[row] : offsets[row + 1]]
-            return f"{shorten(value)} ({_reason(int(relation[row]), own, len(context_ids), vocabulary)})"
 
-        if len(rows) == 0:
-            raise EmptyConstraintError(
-                f"the tokenizer itself never writes what is allowed, not even {with_reason(missing[0])}"
-            )
-        raise unreachable_error(missing, len(strings), "the tokenizer itself never writes", with_reason)
-    own_ids, own_offsets = chosen_rows(ids, offsets, rows, len(context_ids))
-    (labels, subtree_ends, accepting, terminals), order = _trie_of_rows(own_ids, own_offsets, threads)
+def laid_out(
+    given: Sequence[str | bytes] | None,
+    places: npt.NDArray[np.int32],
+    ids: npt.NDArray[np.int32],
+    offsets: npt.NDArray[np.int64],
+    has_space: npt.NDArray[np.bool_],
+    missing: list[str | bytes],
+    threads: int | None,
+) -> CanonicalTokens:
+    """The trie of sequences of tokens.
+
+    Args:
+        given: a set's values; None for another language.
+        places: where in ``given`` the string of each sequence is.
+        has_space: whether each has a space before its string.
+
+    Raises:
+        UnsupportedError: two values have the same sequence.
+    """
+    (labels, subtree_ends, accepting, terminals), order = _trie_of_rows(ids, offsets, threads)
     values = None
-    if automaton.values is not None:
-        if len(terminals) < len(rows):
-            raise _ambiguous(strings, ids, offsets, rows)
-        values = SortedValues(given, places[rows[order]], terminals, subtree_ends)
+    if given is not None:
+        if len(terminals) < len(places):
+            raise _ambiguous(given, places, ids, offsets)
+        values = SortedValues(given, places[order], terminals, subtree_ends)
     tokens, links, targets = edges_of_trie_of_ids(labels, subtree_ends)
-    spaces = relation[rows] == SPACE_BEFORE
     return CanonicalTokens(
         TokenAutomaton(tokens, links, targets, accepting, 0, values=values),
-        "required" if spaces.all() else "optional" if spaces.any() else "none",
+        "required" if has_space.all() else "optional" if has_space.any() else "none",
         missing,
     )
 
@@ -199,18 +257,18 @@ def _trie_of_rows(
 
 
 def _ambiguous(
-    strings: Sequence[str | bytes],
+    given: Sequence[str | bytes],
+    places: npt.NDArray[np.int32],
     ids: npt.NDArray[np.int32],
     offsets: npt.NDArray[np.int64],
-    rows: npt.NDArray[np.int64],
 ) -> UnsupportedError:
     """One of them begins with the space that the tokenizer puts before the other."""
-    first: dict[bytes, str | bytes] = {}
-    for row in rows.tolist():
-        one = first.setdefault(ids[offsets[row] : offsets[row + 1]].tobytes(), strings[row])
-        if one is not strings[row]:
+    first: dict[bytes, int] = {}
+    for row, place in enumerate(places.tolist()):
+        one = first.setdefault(ids[offsets[row] : offsets[row + 1]].tobytes(), place)
+        if one != place:
             return UnsupportedError(
-                f"the tokenizer writes {shorten(one)} and {shorten(strings[row])} in the same tokens: a set for "
+                f"the tokenizer writes {shorten(given[one])} and {shorten(given[place])} in the same tokens: a set for "
                 "tokenization='canonical' can hold only one of them"
             )
     raise AssertionError("some sequences were equal")
