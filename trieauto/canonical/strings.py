@@ -111,7 +111,7 @@ class Written:
 
     def has_space(self) -> npt.NDArray[np.bool_]:
         """Whether a space was written before each of the rows."""
-        return self._relation[self.rows] == SPACE_BEFORE
+        return self._relation[self.rows] == SPACE_BEFORE  # type: ignore[no-any-return]
 
     def with_reason(self, value: str | bytes) -> str:
         """A missing one, and why it is."""
