@@ -34,6 +34,7 @@ PATTERNS: dict[str, Sequence[str]] = {
     "backtracking": [r"a+b|aa|a|b a|[^a]"],
     "gaps": [r"ab|\d\d", r"b |aab"],
     "whitespace": [r"\s+(?=a)|\S+|\s"],
+    "possessive-looks": [r"\s++(?!\S)|\s+|a++b*+(?=a)|b?+[ab](?!x)|\p{L}+|\p{N}{1,2}+|[^\s\p{L}]"],
     "possessive": [r"[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s+"],
 }
 
@@ -76,6 +77,13 @@ def with_added() -> Tokenizer:
     return tokenizer
 
 
+def unsplit() -> Tokenizer:
+    """Without any pattern, so added tokens are all that cuts a text."""
+    tokenizer = splitting(pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False))
+    tokenizer.add_tokens([AddedToken(text, normalized=False) for text in ("\n\n", "abab", "x<", " 1")])
+    return tokenizer
+
+
 def taking_whole() -> Tokenizer:
     """As Llama 3's: some pre-tokens are tokens that no merges make."""
     document = json.loads(splitting(split_by([QWEN_PATTERN])).to_str())
@@ -109,6 +117,7 @@ BYTE_LEVEL: dict[str, Callable[[], Tokenizer]] = {
     "digits": lambda: digits(True),
     "digit-runs": lambda: digits(False),
     "added": with_added,
+    "unsplit": unsplit,
     "whole": taking_whole,
     "lacking-bytes": without_bytes,
     "nfc": composing,

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tiktoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, models, normalizers
@@ -80,8 +81,7 @@ def of_library(tokenizer: Tokenizer, stop_token_ids: Sequence[int] = (0,), path:
     return Known(vocabulary, lambda text: tokenizer.encode(text, add_special_tokens=False).ids, tokenizer.decode)
 
 
-def tiktoken_known() -> Known:
-    encoding = real.qwen_encoding()
+def of_tiktoken(encoding: tiktoken.Encoding) -> Known:
     return Known(
         Vocabulary.from_tiktoken(encoding),
         lambda text: encoding.encode(text, disallowed_special=()),
@@ -133,7 +133,7 @@ def normalizing(normalizer: Any) -> Tokenizer:
 KNOWN: dict[str, Callable[[], Known]] = {
     "qwen": lambda: fast(real.qwen_huggingface()),
     "smollm2": lambda: fast(real.smollm2()),
-    "qwen-tiktoken": tiktoken_known,
+    "qwen-tiktoken": lambda: of_tiktoken(real.qwen_encoding()),
     "mistral-sentencepiece": sentencepiece_known,
     "mistral-slow": slow_known,
     "mistral-v3": lambda: mistral_known(real.mistral_v3),

@@ -16,6 +16,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 import pytest
+import tiktoken
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
@@ -31,16 +32,26 @@ from trieauto.reference.byte_pairs import merged
 from trieauto.reference.token_trie import TokenTrie
 
 from . import test_canonical as sets
+from . import tokenizers_for_tests as real
 from .byte_level_tokenizers import BYTE_LEVEL, load_byte_level, split_by, splitting
 from .test_canonical import Known, sequences_of
 
-REAL = ("qwen", "qwen-tiktoken", "smollm2", "mistral-tekken")
+REAL = ("qwen", "qwen-tiktoken", "smollm2", "mistral-tekken", "cl100k-tiktoken")
+CL100K = (  # as tiktoken has it
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
+    r"|\s+(?!\S)|\s"
+)
 
 
 @cache
 def load(name: str) -> Known:
     if name in BYTE_LEVEL:
         return sets.of_library(load_byte_level(name))
+    if name == "cl100k-tiktoken":
+        ranks = {token: rank for token, rank in real.qwen_ranks().items() if rank < 20_000}
+        return sets.of_tiktoken(
+            tiktoken.Encoding(name, pat_str=CL100K, mergeable_ranks=ranks, special_tokens={"<|endoftext|>": 20_000})
+        )
     return sets.load(name)
 
 
@@ -100,6 +111,8 @@ words = st.lists(
 @example(["  a", "   ", " \n a", "\n \n "], "qwen-pattern", "a ")
 @example(["xy x", "xyx", "bx<call>", "ab<|end|>"], "added", "x")
 @example(["xab", " xab", "xabx", "''a", "''"], "whole", None)
+@example(["abab", "aabab", "\n\n", "a\n\n\n", " 1"], "unsplit", "x")
+@example(["  a", "a  12", "  \n  a", "aa", "aab", "baa"], "possessive-looks", None)
 @settings(max_examples=400, deadline=None)
 def test_few_strings(strings: list[str], name: str, context: str | None) -> None:
     known = load(name)
@@ -385,7 +398,8 @@ def tokenizer_with(**parts: object) -> Tokenizer:
         ({"pre_tokenizer": pre_tokenizers.Whitespace()}, "Whitespace as the last pre-tokenizer"),
         ({"pre_tokenizer": split_by([r"(?<=a)b|[^b]"])}, r"the group '\(\?<=' at position 0"),
         ({"pre_tokenizer": split_by([r"a*?b|[^b]"])}, "a lazy repeat"),
-        ({"pre_tokenizer": split_by([r"(a|b)++a|[^c]"])}, "a possessive repeat that can match less"),
+        ({"pre_tokenizer": split_by([r"(a|b)++a|[^c]"])}, "a possessive repeat of more than single characters"),
+        ({"pre_tokenizer": split_by([r"b|a?(?!b)"])}, "a match of the empty text"),
         ({"pre_tokenizer": split_by([r"a\b|[^a]"])}, "the escape of 'b'"),
         ({"pre_tokenizer": split_by([r"a$|[^a]|a"])}, r"'\$', which also holds before the end of a line"),
         ({"pre_tokenizer": split_by([r".+"])}, r"'\.' at position"),

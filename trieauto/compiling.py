@@ -95,8 +95,15 @@ def compile(
     if isinstance(automaton, ListAutomaton):
         return compile_lists(automaton, vocabulary, mode, prefix_space)
     if tokenization == "canonical" and not is_encoded(automaton, vocabulary):
+        if mode == "eager":
+            raise UnsupportedError(
+                f"mode='eager' is not for tokenization='canonical' of {automaton!r}, which has too many strings to "
+                "list: what may follow is found while an answer is written"
+            )
         return CanonicalConstraint(automaton, vocabulary, left_context)
     if tokenization == "canonical":
+        if mode == "lazy":
+            raise _not_canonical("mode", mode)
         canonical = canonical_tokens(automaton, vocabulary, left_context, error=unreachable == "error", threads=threads)
         return Constraint(
             canonical.automaton,
@@ -188,18 +195,19 @@ def _check_tokenization(
         return
     if isinstance(automaton, (TokenAutomaton, ListAutomaton)):
         raise UnsupportedError(f"tokenization='canonical' is for languages over bytes, not for {automaton!r}")
-    for name, value, usual in (
-        ("mode", mode, ("auto", "eager")),
-        ("prefix_space", prefix_space, (None,)),
-        ("method", method, ("walk",)),
-    ):
-        if value not in usual:
-            raise UnsupportedError(
-                f"{name}={value!r} is for tokenization='any': canonical tokens are those that the tokenizer writes, "
-                "its own space before them included, and all of their masks are known at once"
-            )
+    if prefix_space is not None:
+        raise _not_canonical("prefix_space", prefix_space)
+    if method != "walk":
+        raise _not_canonical("method", method)
     if left_context is not None:
         try:
             left_context.encode()
         except UnicodeEncodeError:
             raise TrieautoError(f"left_context {shorten(left_context)} holds a lone surrogate") from None
+
+
+def _not_canonical(name: str, value: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"{name}={value!r} is for tokenization='any': canonical tokens are those that the tokenizer writes, its own "
+        "space before them included, and all of a set's masks are known at once"
+    )

@@ -88,6 +88,7 @@ class BytePairModel:
                 )
         missing = sorted(set(range(256)) - {token[0] for token in rules.pieces if len(token) == 1})
         self.is_ascii_only = rules.is_ascii_only
+        self._added_texts = {token_id: text.encode() for step in rules.added for text, token_id in step}
         self.atom_ids = np.array([i for _, i in whole] + [i for _, i, _ in added], np.int32)
         self._atoms = {int(token_id): k for k, token_id in enumerate(self.atom_ids)}
         packed = pack([text.encode() for text, _ in whole] + [text.encode() for text, _, _ in added])
@@ -152,12 +153,24 @@ class BytePairModel:
         for step in self.steps_of(0, tokens.tolist(), vocabulary):
             if step.split == NOWHERE:
                 break
-        if step.split == NOWHERE or step.partial != 0:
+        if step.split == NOWHERE or step.partial != 0 or not self._spells(text, tokens.tolist(), vocabulary):
             raise UnsupportedError(
                 f"how the tokenizer writes the left context {shorten(text)} could not be followed: its tokens may not "
                 "spell all of it"
             )
         return step.split, step.last
+
+    def _spells(self, text: str, tokens: list[int], vocabulary: Vocabulary) -> bool:
+        """Whether tokens have the bytes of a text, as far as bytes are known: some tokenizers leave text out."""
+        spelled = b""
+        is_whole = True
+        for token_id in tokens:
+            data = vocabulary.tokens[token_id] if token_id < len(vocabulary.tokens) else None
+            data = data or self._added_texts.get(token_id)
+            is_whole = is_whole and data is not None
+            spelled = b"" if data is None else spelled + data
+        own = text.encode()
+        return self.is_ascii_only or (own == spelled if is_whole else own.endswith(spelled))
 
     def steps_of(self, split: int, tokens: list[int], vocabulary: Vocabulary) -> Iterator[Step]:
         """Where each of the tokens leads that the tokenizer writes from a state in which a pre-token begins."""

@@ -25,6 +25,7 @@ from .programs import (
 )
 
 MOST_COPIES = 1_000  # of a repeated part
+MOST_FOLDED = 64  # characters of a class in which case does not matter
 
 
 class Classes(Protocol):
@@ -48,7 +49,7 @@ def parse_pattern(pattern: str, classes: Classes, *, is_rust: bool) -> Program:
 
     Raises:
         UnsupportedError: what the notation has beyond classes, groups, alternatives, greedy repeats and looking at the
-            next character. (Possessive repeats are taken where they match what greedy ones do.)
+            next character, and possessive repeats of more than single characters.
     """
     return program_of(_Parser(pattern, classes, is_rust).whole())
 
@@ -96,21 +97,11 @@ class _Parser:
 
     def _sequence(self) -> Node:
         parts: list[Node] = []
-        possessive: list[int] = []
         while self._at < len(self._pattern) and self._pattern[self._at] not in _ATOM_ENDS:
-            part, is_possessive = self._repeated(self._atom())
-            if is_possessive:
-                possessive.append(len(parts))
-            parts.append(part)
-        for place in possessive:
-            repeat, rest = parts[place], Series(parts[place + 1 :])
-            assert isinstance(repeat, Repeat)
-            is_simple = isinstance(repeat.part, Leaf)
-            if not is_simple or (not rest.is_nullable and bool((rest.first() & repeat.first()).any())):
-                self._refuse("a possessive repeat that can match less than a greedy one")
+            parts.append(self._repeated(self._atom()))
         return Series(parts)
 
-    def _repeated(self, atom: Node) -> tuple[Node, bool]:
+    def _repeated(self, atom: Node) -> Node:
         least: int = 1
         bounds: int | None = 1
         has_braces = self._peek("{")
@@ -123,17 +114,21 @@ class _Parser:
         elif self._peek("{"):
             least, bounds = self._bounds()
         else:
-            return atom, False
-        if isinstance(atom, Look) or atom.is_nullable:
+            return atom
+        if atom.is_nullable:
             self._refuse("a repeat of what may be empty")
         if max(least, bounds or 0) > MOST_COPIES:
             self._refuse(f"more than {MOST_COPIES:,} repeats")
         if self._take("?"):
             self._refuse("a lazy repeat")
         repeat = Repeat(atom, least, bounds)
+        if not self._take("+"):
+            return repeat
         if has_braces and not self._is_rust:
-            return (Repeat(repeat, 1, None) if self._take("+") else repeat), False
-        return repeat, self._take("+")
+            return Repeat(repeat, 1, None)
+        if not isinstance(atom, Leaf):
+            self._refuse("a possessive repeat of more than single characters")
+        return Repeat(atom, least, bounds, is_possessive=True)
 
     def _bounds(self) -> tuple[int, int | None]:
         end = self._pattern.find("}", self._at)
@@ -158,8 +153,6 @@ class _Parser:
         if self._take("("):
             return self._group(self._ignores_case)
         if self._take("["):
-            if self._ignores_case:
-                self._refuse("a class in which case does not matter")
             return Leaf(self._class())
         character = self._pattern[self._at]
         if character == "$":
@@ -233,6 +226,11 @@ class _Parser:
                     self._refuse("this range")
                 part[int(part.argmax()) : int(end.argmax()) + 1] = True
             found |= part
+        if self._ignores_case:
+            codes = np.flatnonzero(found).tolist()
+            if len(codes) > MOST_FOLDED or not all(chr(code).isascii() for code in codes):
+                self._refuse("so large a class in which case does not matter")
+            found = np.logical_or.reduce([self._classes.folded(chr(code)) for code in codes])
         return ~found if is_negated else found
 
     def _class_part(self) -> CharacterSet:

@@ -64,10 +64,6 @@ def program_of_set(characters: CharacterSet, *, is_repeated: bool) -> Program:
 
 
 class Node:
-    def first(self) -> CharacterSet:
-        """The characters that it can begin with."""
-        raise NotImplementedError
-
     @property
     def is_nullable(self) -> bool:
         """Whether it matches the empty text."""
@@ -77,9 +73,6 @@ class Node:
 @dataclass
 class Leaf(Node):
     characters: CharacterSet
-
-    def first(self) -> CharacterSet:
-        return self.characters
 
     @property
     def is_nullable(self) -> bool:
@@ -91,25 +84,14 @@ class Look(Node):
     characters: CharacterSet | None  # None for none
     at_end: bool
 
-    def first(self) -> CharacterSet:
-        return np.zeros(NUM_CODE_POINTS, bool)  # what follows begins with what it begins with
-
     @property
     def is_nullable(self) -> bool:
-        return False  # it may fail
+        return True
 
 
 @dataclass
 class Series(Node):
     parts: list[Node]
-
-    def first(self) -> CharacterSet:
-        found = np.zeros(NUM_CODE_POINTS, bool)
-        for part in self.parts:
-            found |= part.first()
-            if not part.is_nullable and not isinstance(part, Look):
-                break
-        return found
 
     @property
     def is_nullable(self) -> bool:
@@ -120,9 +102,6 @@ class Series(Node):
 class Choice(Node):
     parts: list[Node]
 
-    def first(self) -> CharacterSet:
-        return np.logical_or.reduce([part.first() for part in self.parts])  # type: ignore[no-any-return]
-
     @property
     def is_nullable(self) -> bool:
         return any(part.is_nullable for part in self.parts)
@@ -130,12 +109,13 @@ class Choice(Node):
 
 @dataclass
 class Repeat(Node):
+    """As often as it can be. ``is_possessive``: never less often, even if what follows does not match then (of a
+    ``Leaf`` alone)."""
+
     part: Node
     least: int
     most: int | None
-
-    def first(self) -> CharacterSet:
-        return self.part.first()
+    is_possessive: bool = False
 
     @property
     def is_nullable(self) -> bool:
@@ -184,20 +164,31 @@ class _Writer:
             for jump in jumps:
                 out[jump] = Instruction(JUMP, len(out))
         elif isinstance(node, Repeat):
-            for _ in range(node.least):
-                self.write(node.part)
-            if node.most is None:
-                split = self._reserve()
-                self.write(node.part)
-                out.append(Instruction(JUMP, split))
-                out[split] = Instruction(SPLIT, split + 1, len(out))
-                return
-            splits = []
+            self._write_repeat(node)
+
+    def _write_repeat(self, node: Repeat) -> None:
+        out = self._out
+        for _ in range(node.least):
+            self.write(node.part)
+        splits = []
+        if node.most is None:
+            splits.append(self._reserve())
+            self.write(node.part)
+            out.append(Instruction(JUMP, splits[0]))
+        else:
             for _ in range(node.most - node.least):
                 splits.append(self._reserve())
                 self.write(node.part)
-            for split in splits:
-                out[split] = Instruction(SPLIT, split + 1, len(out))
+        # A possessive one that ends before it must is not followed by one more.
+        looks = node.is_possessive and bool(splits)
+        past_look = self._reserve() if looks and node.most is not None else -1
+        for split in splits:
+            out[split] = Instruction(SPLIT, split + 1, len(out))
+        if looks:
+            assert isinstance(node.part, Leaf)
+            self.write(Look(~node.part.characters, True))
+        if past_look >= 0:
+            out[past_look] = Instruction(JUMP, len(out))
 
     def _reserve(self) -> int:
         self._out.append(Instruction(JUMP))

@@ -255,6 +255,12 @@ class _Splitter:
                 for pieces, cut in now
                 if (piece := pieces[-1]) is not None and self._whole.is_end(piece.whole)
             ]
+        elif depth == self._last:  # the piece of the last stage is the token, not one that goes on behind it
+            now = [
+                ((*pieces[:-1], piece._replace(whole=WholeTokens.WRITTEN)), cut)
+                for pieces, cut in now
+                if (piece := pieces[-1]) is not None
+            ]
         return frozenset((pieces, stage) for pieces, _ in now for stage in range(depth + 1))
 
     def _inside_added(self, config: _Config, character: int, stage: int) -> Iterable[_Config]:
