@@ -18,9 +18,12 @@ from ..vocabulary import Vocabulary
 from .examples import Examples
 from .language import NOWHERE, Choices, SplitLanguage
 from .model import BytePairModel, byte_pair_model
+from .node_masks import NodeMask, legal_tokens, node_mask
 from .search import NEVER, OPEN, SURE, Search
 
 NO_TOKEN = -1
+MOST_NODE_MASKS = 64 * 2**20  # bytes
+MANY_TOKENS = 4_096
 
 
 class CanonicalConstraint(PlaceConstraint):
@@ -28,13 +31,14 @@ class CanonicalConstraint(PlaceConstraint):
 
     A place is a node of ``language.SplitLanguage`` and the token before it. Masks are found when needed: what leads
     where once for each node (some milliseconds where nearly every token is legal), then what the token before allows
-    (up to half a millisecond). The last ones are kept, 16 MB, and 64 MB of lists of tokens.
+    (some tenths of a millisecond). What was found last is kept: masks, 16 MB; what leads where, 128 MB.
     """
 
     automaton: Automaton
     _language: SplitLanguage
     _search: Search
     _masks_made: Recent[Mask]
+    _node_masks: Recent[NodeMask]
     _enough: dict[int, int]
     _model: BytePairModel
 
@@ -69,6 +73,7 @@ class CanonicalConstraint(PlaceConstraint):
             _language=language,
             _search=Search(language, model, Examples(language, model, vocabulary)),
             _masks_made=Recent(READY_LIMIT),
+            _node_masks=Recent(MOST_NODE_MASKS),
             _enough={},
             _model=model,
         )
@@ -90,12 +95,8 @@ class CanonicalConstraint(PlaceConstraint):
 
     def place_after_token(self, place: Place, token_id: int) -> Place | None:
         node, token, _ = place
-        choices = self._language.choices(node)
-        at = int(np.searchsorted(choices.tokens, token_id))
-        if at == len(choices.tokens) or choices.tokens[at] != token_id:
-            return None
-        is_apart = token == NO_TOKEN or bool(self._model.apart_from(token)[token_id])
-        after = int(choices.different[(choices.apart if is_apart else choices.joined)[at]])
+        begins = token == NO_TOKEN or bool(self._model.apart_from(token)[token_id])
+        after = self._language.after_token(node, token_id, begins=begins)
         if after == NOWHERE or not self._search.can_end(after, token_id):
             return None
         return after, token_id, bool(self._language.is_final[after])
@@ -116,23 +117,38 @@ class CanonicalConstraint(PlaceConstraint):
 
     def _legal(self, node: int, token: int, limit: int | None) -> Any:
         """The tokens that may follow, with so many left: int32, ascending."""
+        mask = self._node_mask(node) if limit is None else None
+        if mask is not None:
+            is_apart = None if token == NO_TOKEN else self._model.apart_from(token)
+            return legal_tokens(mask, is_apart, self._search.can_end)
         choices, search = self._language.choices(node), self._search
         places = self._places_of(choices, token)
         nodes = choices.different[:-1]
         # Most nodes decide for all tokens that lead there; in the others the token does.
-        if limit is not None:
-            verdicts = search.verdicts(nodes, limit - 1)
-        else:
+        if limit is None:
             verdicts = np.where(self._language.is_easy(nodes), SURE, OPEN)
+        else:
+            verdicts = search.verdicts(nodes, limit - 1)
         legal = np.append(verdicts, NEVER)[places]
         for k in np.flatnonzero(legal == OPEN).tolist():
             after, following = int(nodes[places[k]]), int(choices.tokens[k])
-            if limit is not None:
-                is_legal = search.is_within(after, following, limit - 1)
-            else:
+            if limit is None:
                 is_legal = search.can_end(after, following)
+            else:
+                is_legal = search.is_within(after, following, limit - 1)
             legal[k] = SURE if is_legal else NEVER
         return choices.tokens[legal == SURE]
+
+    def _node_mask(self, node: int) -> NodeMask | None:
+        """Of a node with many tokens: the lists of all of them take too much memory to be kept for long."""
+        mask = self._node_masks.get(node)
+        if mask is None:
+            ways = self._language.two_ways(node)
+            if sum(len(following.tokens) for following in ways) < MANY_TOKENS:
+                return None
+            mask = node_mask(*ways, self._model)
+            self._node_masks.add(node, mask, mask.nbytes)
+        return mask
 
     # Budgets
 
@@ -144,15 +160,14 @@ class CanonicalConstraint(PlaceConstraint):
         """So many tokens are enough after any token that may follow in a node, whichever came before."""
         enough = self._enough.get(node)
         if enough is None:
-            choices, search = self._language.choices(node), self._search
-            nodes = choices.different[:-1]
-            easy = self._language.is_easy(nodes)
-            enough = search.enough_at_end(nodes[easy])
-            is_hard = np.append(~easy, False)
+            search = self._search
+            ways = self._language.two_ways(node)
+            ends = np.unique(np.concatenate([following.different for following in ways]))
+            enough = search.enough_at_end(ends[self._language.is_easy(ends)])
             hard = set[tuple[int, int]]()
-            for places in (choices.apart, choices.joined):
-                at = np.flatnonzero(is_hard[places])
-                hard.update(zip(nodes[places[at]].tolist(), choices.tokens[at].tolist(), strict=True))
+            for following in ways:
+                at = np.flatnonzero(following.is_easy == 0)
+                hard.update(zip(following.ends[at].tolist(), following.tokens[at].tolist(), strict=True))
             for after, token in hard:
                 if search.can_end(after, token):
                     enough = max(enough, search.enough(after, token))
@@ -181,7 +196,7 @@ class CanonicalConstraint(PlaceConstraint):
 
     @property
     def nbytes(self) -> int:
-        return self.automaton.nbytes + self._language.nbytes + self._masks_made.nbytes
+        return self.automaton.nbytes + self._language.nbytes + self._masks_made.nbytes + self._node_masks.nbytes
 
     def stats(self) -> dict[str, Any]:
         return {

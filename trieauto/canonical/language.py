@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..automaton import Automaton
 from ..errors import EmptyConstraintError, UnsupportedError
-from ..kernels.canonical_walk import FULL, closer_token, explore, is_live_inside, numbers_of, tokens_within
+from ..kernels.canonical_walk import FULL, closer_token, completion, explore, is_live_inside, numbers_of, tokens_within
 from ..kernels.walk import UNREACHABLE, state_after
 from ..nfa import edges_of
 from ..recent import Recent
@@ -40,6 +40,10 @@ class Following(NamedTuple):
     ends: Int32s
     different: Int32s
     is_easy: npt.NDArray[np.uint8]
+
+
+_NO_TOKENS = np.zeros(0, np.int32)
+_NOTHING = Following(_NO_TOKENS, _NO_TOKENS, _NO_TOKENS, _NO_TOKENS.astype(np.uint8))
 
 
 class Choices(NamedTuple):
@@ -106,6 +110,7 @@ class SplitLanguage:
         self._boths = self._linked(splitting.boths)
         self.least: Int32s = distances[self._nodes[:, 0]]
         self.is_final = (automaton.accepting[nodes[:, 0]] != 0) & (splitting.finals[nodes[:, 1]] != 0)
+        self._easy = (self._live & self.is_easy(np.arange(len(nodes)))).astype(np.uint8)
         self._inside: dict[int, int] = {}  # numbers of nodes inside of characters, by their keys
         self._lock = threading.Lock()
         self._within: Recent[Following] = Recent(MOST_KEPT // 2)
@@ -137,6 +142,18 @@ class SplitLanguage:
         """Whether the end can be reached from a node, or from each of an array, whatever the token before: where the
         text may end, or the pre-token, for then any text can be written."""
         return self.is_final[nodes] | (self.cuts[nodes] != NOWHERE)
+
+    def completion(self, node: int, token: int) -> tuple[int, int]:
+        """How many single bytes complete the character that a node is inside of after a token, and the node then, from
+        which the end can be reached whatever the token; -1 twice where single bytes do not do it. A microsecond."""
+        if node < self._num_between:
+            return -1, -1
+        model = self._model
+        count, end = completion(
+            *self._arrays, model.decode, model.splitting.steps, self._keys, self._numbers, self._easy,
+            model.byte_tokens, *model.pairs, token, *map(int, self._nodes[node]),
+        )  # fmt: skip
+        return int(count), int(end)
 
     def going_on(self, node: int) -> Following:
         """The tokens by which the pre-token goes on; in a node in which one begins, all that begin one."""
@@ -196,6 +213,37 @@ class SplitLanguage:
         self._inside[key] = number
         return number
 
+    def after_token(self, node: int, token_id: int, *, begins: bool) -> int:
+        """The node after a token, which begins a pre-token or goes on in the one before; ``NOWHERE`` if it may not."""
+        model = self._model
+        is_atom = token_id in model.atoms
+        if begins or is_atom:
+            origin = int(self.cuts[node])
+        else:
+            both = int(self._boths[node])
+            origin = both if both >= 0 else node
+        if origin == NOWHERE or not (is_atom or model.is_written[token_id]):
+            return NOWHERE
+        state, split, partial = self._nodes[origin].tolist()
+        data, offsets = self._vocabulary.tables.data, self._vocabulary.tables.offsets
+        own = data[offsets[token_id] : offsets[token_id + 1]]
+        state = self._after_bytes(state, own)
+        if is_atom:
+            split = int(model.splitting.atoms[split, model.atoms[token_id]])
+        else:
+            split, partial = model.moved(split, partial, own.tobytes())
+        if state == NOWHERE or split == NOWHERE:
+            return NOWHERE
+        place = np.array([[state, split, partial]], np.int32)
+        numbers = self._numbers_inside(place) if partial else self._numbers_of(place[:, 0], place[:, 1])
+        return int(numbers[0])
+
+    def two_ways(self, node: int) -> tuple[Following, Following]:
+        """The tokens that begin a pre-token in a node, and those that may go on in the one before."""
+        cut, both = int(self.cuts[node]), int(self._boths[node])
+        apart = self.going_on(cut) if cut >= 0 else _NOTHING
+        return apart, self.going_on(both if both >= 0 else node)
+
     def _atoms(self, node: int) -> tuple[Int32s, Int32s]:
         """The tokens that are not made by merges, and where they lead from a node in which a pre-token begins."""
         model = self._model
@@ -213,10 +261,7 @@ class SplitLanguage:
         """The tokens that may follow in a node."""
         found = self._choices.get(node)
         if found is None:
-            cut, both = int(self.cuts[node]), int(self._boths[node])
-            joined = self.going_on(both if both >= 0 else node)
-            nothing = np.zeros(0, np.int32)
-            apart = self.going_on(cut) if cut >= 0 else Following(nothing, nothing, nothing, nothing.astype(np.uint8))
+            apart, joined = self.two_ways(node)
             tokens = _different(np.append(joined.tokens, apart.tokens), len(self._model.is_written))
             different = np.union1d(joined.different, apart.different).astype(np.int32)
             at_apart, at_joined = (self._places(tokens, different, following) for following in (apart, joined))

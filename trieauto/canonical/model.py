@@ -57,6 +57,9 @@ class BytePairModel:
         splitting: where pre-tokens may end.
         is_written: uint8[V], the tokens that merges make.
         atom_ids: int32[A], the ids of the tokens that are not made by merges.
+        atoms: where in ``atom_ids`` each of them is.
+        byte_tokens: int32[256], the token of each byte; -1 for none.
+        pairs: what says of two tokens whether they may be neighbours: see ``kernels.byte_pairs.are_apart``.
         is_ascii_only: whether it holds for ASCII alone.
     """
 
@@ -90,7 +93,7 @@ class BytePairModel:
         self.is_ascii_only = rules.is_ascii_only
         self._added_texts = {token_id: text.encode() for step in rules.added for text, token_id in step}
         self.atom_ids = np.array([i for _, i in whole] + [i for _, i, _ in added], np.int32)
-        self._atoms = {int(token_id): k for k, token_id in enumerate(self.atom_ids)}
+        self.atoms = {int(token_id): k for k, token_id in enumerate(self.atom_ids)}
         packed = pack([text.encode() for text, _ in whole] + [text.encode() for text, _, _ in added])
         self.atom_data, self.atom_offsets = packed.data.copy(), packed.offsets
         self.decode, self.splitting = _splitting_of(rules, missing, whole, added)
@@ -98,7 +101,7 @@ class BytePairModel:
 
     def _prepare_merges(self, rules: BytePairRules, count: int) -> None:
         is_piece = np.zeros(count, np.uint8)
-        byte_tokens = np.full(256, -1, np.int32)
+        byte_tokens = self.byte_tokens = np.full(256, -1, np.int32)
         for token, token_id in rules.pieces.items():
             if token_id >= count:
                 raise UnsupportedError(f"the tokenizer has a token {token_id:,}, the vocabulary has {count:,} ids")
@@ -115,7 +118,7 @@ class BytePairModel:
         lefts, self._rights, births, kinds = merge_trees(
             packed.data, packed.offsets, is_piece, byte_tokens, *pairs, *merges
         )
-        self._pairs = lefts, self._rights, births, *pairs[:2]
+        self.pairs = lefts, self._rights, births, *pairs[:2]
         self._births = births
         if (kinds == 2).any():
             first = int(np.flatnonzero(kinds == 2)[0])
@@ -144,7 +147,7 @@ class BytePairModel:
     def first_beside(self, token: int, tokens: npt.NDArray[np.int32], is_wanted: npt.NDArray[np.uint8]) -> int:
         """The place of the first wanted one of ``tokens`` that may follow a token inside a pre-token; -1 if none may.
         Well under a microsecond for each that may not."""
-        return int(first_beside(token, tokens, is_wanted, *self._pairs))
+        return int(first_beside(token, tokens, is_wanted, *self.pairs))
 
     def split_after(self, text: str, tokens: npt.NDArray[np.int32], vocabulary: Vocabulary) -> tuple[int, int]:
         """The state of ``splitting`` after a text that was written in these tokens, and the last of them (-1 for none
@@ -181,19 +184,19 @@ class BytePairModel:
             begins = partial == 0
             if partial == 0 and data is None:  # a special token, from which on the text is a new one
                 split, last = 0, -1
-            elif partial == 0 and token_id in self._atoms:
-                split, last = int(self.splitting.atoms[split, self._atoms[token_id]]), -1
+            elif partial == 0 and token_id in self.atoms:
+                split, last = int(self.splitting.atoms[split, self.atoms[token_id]]), -1
             elif data is None:
                 split = NOWHERE  # inside a character
             else:
                 if partial == 0:
                     begins = last < 0 or bool(self.apart_from(last)[token_id])
                     split = int((self.splitting.cuts if begins else self.splitting.boths)[split])
-                split, partial = self._moved(split, partial, data)
+                split, partial = self.moved(split, partial, data)
                 last = token_id
             yield Step(begins, split, partial, last)
 
-    def _moved(self, split: int, partial: int, data: bytes) -> tuple[int, int]:
+    def moved(self, split: int, partial: int, data: bytes) -> tuple[int, int]:
         """Where bytes lead the splitting automaton and the UTF-8 decoder."""
         for byte in data:
             code = int(self.decode[partial, byte])

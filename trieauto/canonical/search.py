@@ -34,6 +34,7 @@ _Flags = npt.NDArray[np.uint8]
 _Pair = tuple[int, int]  # a node, and the token before it
 _ENDS: _Pair = (NOWHERE, 0)
 _DEAD: _Pair = (NOWHERE, 1)
+_COMPLETED: _Pair = (NOWHERE, 2)  # by single bytes: the character, after which the pre-token may end
 _Answer = Generator[Any, Any, Any]
 """A search that yields the searches whose answers it needs, and returns its own: answers may be hundreds of tokens
 long, and so deep."""
@@ -137,7 +138,7 @@ class Search:
 
     def _way(self, node: int, token: int) -> _Pair:
         """What may follow on a way to the end of the pre-token, from a node in which it may not end."""
-        known = self._ways.get((node, token))
+        known = self._known_way(node, token)
         if known is not None:
             return known
         # Depth first, what is nearest to the end first; what was seen and does not lead there is dead when all is done.
@@ -160,10 +161,16 @@ class Search:
             key = following.pop()
             seen.add(key)
             way.append(key)
-            waiting.append(None if key in self._ways else self._open(*key))
+            waiting.append(None if self._known_way(*key) is not None else self._open(*key))
         for key in seen:
             self._ways[key] = _DEAD
         return _DEAD
+
+    def _known_way(self, node: int, token: int) -> _Pair | None:
+        known = self._ways.get((node, token))
+        if known is None and self._language.completion(node, token)[0] > 0:
+            known = self._ways[node, token] = _COMPLETED
+        return known
 
     def _open(self, node: int, token: int) -> list[_Pair] | None:
         """The nodes and tokens that may follow inside the pre-token, the nearest to the end last; None if one of them
@@ -235,13 +242,19 @@ class Search:
         key, way = (node, token), []
         while bounds.most(key) == ENDLESS:
             after = self._way(*key)
-            if after in (_ENDS, _DEAD):
-                if after is _DEAD or (enough := self._enough_where_it_ends(*key)) == ENDLESS:
-                    return ENDLESS
-                bounds.add_most(key, enough)
-            else:
+            if after[0] != NOWHERE:
                 way.append(key)
                 key = after
+                continue
+            enough = ENDLESS
+            if after is _ENDS:
+                enough = self._enough_where_it_ends(*key)
+            elif after is _COMPLETED:
+                count, end = self._language.completion(*key)
+                enough = min(ENDLESS, count + int(self._examples.enough(np.array([end]))[0]))
+            if enough == ENDLESS:
+                return ENDLESS
+            bounds.add_most(key, enough)
         enough = bounds.most(key)
         for key in reversed(way):
             enough += 1

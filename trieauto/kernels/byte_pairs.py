@@ -234,7 +234,7 @@ def apart_from(
 
 
 @helper
-def _are_apart(left, right, lefts, rights, births, keys, ranks):
+def are_apart(left, right, lefts, rights, births, keys, ranks):
     """Whether two tokens may not stand side by side inside a pre-token. O(product of the edges of their trees)."""
     half, taken = np.int64(left), np.int32(NEVER)
     while half >= 0:
@@ -266,6 +266,6 @@ def first_beside(token, tokens, is_wanted, lefts, rights, births, keys, ranks):
         keys, ranks: of ``pair_table``.
     """
     for k in range(len(tokens)):
-        if is_wanted[k] and not _are_apart(token, tokens[k], lefts, rights, births, keys, ranks):
+        if is_wanted[k] and not are_apart(token, tokens[k], lefts, rights, births, keys, ranks):
             return np.int64(k)
     return np.int64(-1)

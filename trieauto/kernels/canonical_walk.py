@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .byte_pairs import are_apart
 from .edges import find_edge
 from .graph import turned_round
 from .hashing import EMPTY, slot_of
@@ -263,6 +264,52 @@ def is_live_inside(labels, links, targets, decode, steps, keys, numbers, live, s
             if keys[slot] == key and live[numbers[slot]]:
                 return True
     return False
+
+
+@kernel(
+    f"UniTuple(int64, 2)({LANGUAGE}, {SPLITTING}, int64[::1], int32[::1], uint8[::1], int32[::1], int32[::1],"
+    " int32[::1], int32[::1], int64[::1], int32[::1], int64, int64, int64, int64)"
+)
+def completion(
+    labels, links, targets, decode, steps, keys, numbers, wanted, byte_tokens, lefts, rights, births, pair_keys, ranks,
+    token, state, split, partial,
+):  # fmt: skip
+    """Single bytes that complete a character after a token, from (q, s, p) inside it, to a node that is wanted.
+
+    Args:
+        keys, numbers: of ``explore``.
+        wanted: uint8[N], which nodes are.
+        byte_tokens: int32[256], the token of each byte; -1.
+        lefts, rights, births, pair_keys, ranks: of ``byte_pairs.are_apart``.
+
+    Returns:
+        How many tokens, and the node; -1 twice if it cannot be done this way (another may do).
+    """
+    stack = np.empty((1024, 5), np.int64)  # q, s, p, the last token, how many there are
+    stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3], stack[0, 4] = state, split, partial, token, 0
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        now, now_split, now_partial = stack[depth, 0], stack[depth, 1], stack[depth, 2]
+        last, count = stack[depth, 3], stack[depth, 4] + 1
+        for edge in range(links[now], links[now + 1]):
+            following = np.int64(byte_tokens[labels[edge]])
+            if following < 0:
+                continue
+            new_split, new_partial = _moved(decode, steps, now_split, now_partial, labels[edge])
+            if new_split < 0 or are_apart(last, following, lefts, rights, births, pair_keys, ranks):
+                continue
+            target = np.int64(targets[edge])
+            if new_partial != 0:
+                stack[depth, 0], stack[depth, 1], stack[depth, 2] = target, new_split, new_partial
+                stack[depth, 3], stack[depth, 4] = following, count
+                depth += 1
+                continue
+            key = target * len(steps) + new_split
+            slot = slot_of(keys, key)
+            if keys[slot] == key and wanted[numbers[slot]]:
+                return count, np.int64(numbers[slot])
+    return np.int64(-1), np.int64(-1)
 
 
 @kernel(
