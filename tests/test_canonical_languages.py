@@ -182,6 +182,8 @@ def test_every_sequence_is_what_the_tokenizer_writes(name: str) -> None:
                 if matcher.remaining_tokens is None and len(ids) > 12:
                     matcher.set_budget(matcher.min_tokens_to_finish)
                     continue
+                tried = generator.sample(range(known.vocabulary.size), 20) + generator.sample(content[-200:], 1)
+                assert [matcher.validate_tokens([token_id]) for token_id in tried] == np.isin(tried, legal).tolist()
                 ids.append(generator.choice(content))
                 assert matcher.accept_token(ids[-1])
             assert matcher.is_accepting
