@@ -421,7 +421,8 @@ def _most_tokens(constraint: Constraint, max_new_tokens: int | None) -> int:
     values = constraint.automaton.values
     if values is None:
         raise UnsupportedError(
-            "a Chooser needs a set of values, or lists of them; for other languages use ConstraintLogitsProcessor"
+            "a Chooser needs a set of values, or lists of them (trieauto.from_grammar makes a set of a regex or schema "
+            "with few strings); for other languages use ConstraintLogitsProcessor"
         )
     longest = max(len(value.encode() if isinstance(value, str) else value) for value in values.given)
     return longest + 2  # a space before the value, and the stop token

@@ -68,11 +68,14 @@ def compile(
         tokenization: "any" admits every spelling of a string in tokens; "canonical" only the one that the tokenizer
             itself writes (appendix H.9 of the trie paper; see ``canonical`` for its mask law). The vocabulary must come
             from a tokenizer. A set, or a language of at most 200,000 strings, is encoded string by string; a string
-            that the tokenizer never writes (its normalizer changes it, it has the text of a special token, it is no
-            UTF-8) counts as one that cannot be spelled. Any other language is followed together with the tokenizer's
-            own steps, if that is a byte-level BPE; strings that it never writes are then not in it. Budgets count
-            canonical tokens. Where the tokenizer puts a space before the first word, that is in it, so there is no
-            ``prefix_space`` to choose.
+            that the tokenizer never writes (its normalizer changes it, it is no UTF-8, it has the text of a special
+            token and the encoder reads that, as Hugging Face's do; tiktoken's and Mistral's write it as text) counts as
+            one that cannot be spelled. Any other language is followed together with the tokenizer's
+            own steps, if that is a byte-level BPE; strings that it never writes are then not in it. Its masks are found
+            while it is written: the first in each place takes up to some tens of milliseconds where nearly every token
+            is legal (in a string with a maximum length every position is a place). Budgets count canonical tokens.
+            Where the tokenizer puts a space before the first word, that is in it, so there is no ``prefix_space`` to
+            choose.
         left_context: for canonical tokenization, the text before the answer, special tokens included: only what the
             tokenizer writes for the string behind it, if that is behind the context's own tokens. It is encoded with
             every string, so give no more of it than may matter, such as the last message's beginning. By default the

@@ -191,6 +191,10 @@ class Constraint(Frozen):
         ``distances()[s] <= t``.
 
         Found when first asked for, once: about 0.1 µs a state of a set (see ``budgets.token_distances``); thread-safe.
+
+        Raises:
+            UnsupportedError: lists of values, or a language that is followed in canonical tokens: what was written
+                decides, too, so ask ``matcher.min_tokens_to_finish``.
         """
         distances = self._known_distances().view()
         distances.flags.writeable = False
@@ -230,6 +234,7 @@ class Constraint(Frozen):
 
         Raises:
             TrieautoError: ``state`` is not one of this constraint's.
+            UnsupportedError: as ``distances`` does.
         """
         self._check_state(state)
         return int(self._known_distances()[state])
@@ -498,7 +503,7 @@ class Constraint(Frozen):
 
         Raises:
             SavedConstraintError: the file cannot be written.
-            UnsupportedError: lists of values.
+            UnsupportedError: lists of values, or a language that is followed in canonical tokens.
         """
         from .saving import save
 

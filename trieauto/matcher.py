@@ -338,7 +338,7 @@ class Matcher:
 
     def jump_forward_string(self, limit: int = 4096) -> bytes:
         """The bytes, ``limit`` at most, that every continuation shares; none where the answer may end. (In an automaton
-        over tokens, such as that of canonical tokenization, always none: bytes are not looked at.)
+        over tokens, and in canonical tokens, always none: bytes are not looked at.)
 
         Continuations that a budget forbids count too, unless it forbids all.
 

@@ -38,7 +38,7 @@ _DTYPES = {"uint8": np.uint8, "int32": np.int32, "int64": np.int64}
 def save(constraint: Constraint, path: str | os.PathLike[str]) -> None:
     """See ``Constraint.save``."""
     if type(constraint) is not Constraint:
-        raise UnsupportedError(f"{constraint!r} cannot be saved: save the constraint of its values, or pickle it")
+        raise UnsupportedError(f"{constraint!r} cannot be saved: pickle it, or compile it anew")
     arrays, facts = taken_apart(constraint)
     described: dict[str, list[object]] = {}
     contents = []

@@ -10,7 +10,7 @@ import numpy as np
 from ..automaton import Automaton
 from ..budgets import token_distances
 from ..constraint import READY_LIMIT, ROW_COUNT
-from ..errors import EmptyConstraintError, UnsupportedError
+from ..errors import EmptyConstraintError, UnsupportedError, shorten
 from ..kernels.descriptor import NO_BUDGET
 from ..place_constraint import Mask, Place, PlaceConstraint, one_state
 from ..recent import Recent
@@ -58,7 +58,11 @@ class CanonicalConstraint(PlaceConstraint):
         if context:
             ids = np.array(vocabulary.encoder.encode_batch([context])[0], np.int32)
             split, last = model.split_after(context, ids, vocabulary)
-        language = SplitLanguage(automaton, vocabulary, model, split, token_distances(automaton, vocabulary))
+        distances = token_distances(automaton, vocabulary)
+        try:
+            language = SplitLanguage(automaton, vocabulary, model, split, distances)
+        except EmptyConstraintError:
+            raise _nothing_written(automaton, context) from None
         super().__init__(
             one_state(automaton.arrays),
             vocabulary,
@@ -78,9 +82,7 @@ class CanonicalConstraint(PlaceConstraint):
             _model=model,
         )
         if not self._search.can_end(0, last):
-            raise EmptyConstraintError(
-                f"the tokenizer itself never writes what is allowed behind the left context, of {automaton!r}"
-            )
+            raise _nothing_written(automaton, context)
 
     def __reduce__(self) -> tuple[object, ...]:
         return CanonicalConstraint, (self.automaton, self.vocabulary, self.left_context)
@@ -211,3 +213,10 @@ class CanonicalConstraint(PlaceConstraint):
             "ready_masks_made": len(self._masks_made),
             "compile_seconds": self._compile_seconds,
         }
+
+
+def _nothing_written(automaton: Automaton, context: str) -> EmptyConstraintError:
+    behind = f" behind the left context {shorten(context)}, whose end it joins with whatever follows" if context else ""
+    return EmptyConstraintError(
+        f"the tokenizer itself never writes what is allowed{behind}, not one string of {automaton!r}"
+    )

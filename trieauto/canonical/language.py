@@ -101,9 +101,7 @@ class SplitLanguage:
                 "its strings: too many for tokenization='canonical'"
             )
         if not self._live[0]:
-            raise EmptyConstraintError(
-                f"the tokenizer itself never writes what is allowed, not one string of {automaton!r}"
-            )
+            raise EmptyConstraintError("the tokenizer writes no string of the language")
         self._num_between = len(nodes)  # between characters
         self._nodes = np.concatenate([nodes, np.zeros((len(nodes), 1), np.int32)], axis=1)
         self.cuts = self._linked(splitting.cuts)

@@ -74,7 +74,7 @@ class BytePairModel:
         if lost:
             raise UnsupportedError(
                 f"the tokenizer itself writes token {lost[0]:,}, which has no bytes in {vocabulary!r} (it may be a "
-                "stop token): tokenization='canonical' of a language with so many strings cannot follow it"
+                "stop token): tokenization='canonical' of a language of more than 200,000 strings cannot follow it"
             )
         whole = _whole_tokens(rules, self._births) if rules.takes_whole else []
         added = [
@@ -87,7 +87,7 @@ class BytePairModel:
             if self._births[token_id] != NOT_WRITTEN:
                 raise UnsupportedError(
                     f"the added token {shorten(text)} is one that merges make, too, which tokenization='canonical' of "
-                    "a language with so many strings does not support"
+                    "a language of more than 200,000 strings does not support"
                 )
         missing = sorted(set(range(256)) - {token[0] for token in rules.pieces if len(token) == 1})
         self.is_ascii_only = rules.is_ascii_only
@@ -124,8 +124,8 @@ class BytePairModel:
             first = int(np.flatnonzero(kinds == 2)[0])
             raise UnsupportedError(
                 f"the tokenizer's merge of tokens {int(rules.lefts[first]):,} and {int(rules.rights[first]):,} comes "
-                "before those that make these: tokenization='canonical' of a language with so many strings does not "
-                "support that"
+                "before those that make these, which tokenization='canonical' of a language of more than 200,000 strings "
+                "does not support"
             )
         is_done = kinds == 1
         order = np.flatnonzero(is_done)[np.lexsort((rules.ranks[is_done], rules.lefts[is_done]))]

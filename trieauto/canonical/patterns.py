@@ -68,7 +68,7 @@ class _Parser:
 
     def _refuse(self, what: str) -> NoReturn:
         raise UnsupportedError(
-            f"tokenization='canonical' of a language with so many strings follows the tokenizer's pre-tokenizer, but "
+            "tokenization='canonical' of a language of more than 200,000 strings follows the pre-tokenizer, but "
             f"{what} at position {self._at} of {shorten(self._pattern, 200)} is not supported"
         )
 

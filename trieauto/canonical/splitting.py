@@ -142,7 +142,7 @@ def splitting_automaton(stages: Sequence[Stage], num_classes: int, atoms: Sequen
             if len(numbers) >= MOST_STATES:
                 raise UnsupportedError(
                     f"the tokenizer's pre-tokenizer takes more than {MOST_STATES:,} states to follow, which "
-                    "tokenization='canonical' of a language with so many strings would have to do"
+                    "tokenization='canonical' of a language of more than 200,000 strings would have to do"
                 )
             numbers[configs] = len(numbers)
             waiting.append(configs)

@@ -128,8 +128,8 @@ def rules_of_tiktoken(encoding: Any, first_id: int) -> BytePairRules:
 
 def unsupported_tokenizer(what: str) -> UnsupportedError:
     return UnsupportedError(
-        "tokenization='canonical' of a language with so many strings follows the tokenizer's own steps, which is "
-        f"supported for byte-level BPE (Hugging Face's, tiktoken's), not for {what}"
+        "tokenization='canonical' of a language of more than 200,000 strings follows the tokenizer's own steps, which "
+        f"is supported for byte-level BPE (Hugging Face's, tiktoken's), not for {what}"
     )
 
 
