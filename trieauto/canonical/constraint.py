@@ -18,12 +18,13 @@ from ..vocabulary import Vocabulary
 from .examples import Examples
 from .language import NOWHERE, Choices, SplitLanguage
 from .model import BytePairModel, byte_pair_model
-from .node_masks import NodeMask, legal_tokens, node_mask
+from .node_masks import NodeMask, SharedMask, legal_tokens, node_mask, shared_mask
 from .search import NEVER, OPEN, SURE, Search
 
 NO_TOKEN = -1
-MOST_NODE_MASKS = 64 * 2**20  # bytes
+MOST_MASK_BYTES = 32 * 2**20
 MANY_TOKENS = 4_096
+WIDE_BEFORE_ALIKE = 4  # different wide nodes, before it is found out which are alike
 
 
 class CanonicalConstraint(PlaceConstraint):
@@ -39,7 +40,10 @@ class CanonicalConstraint(PlaceConstraint):
     _search: Search
     _masks_made: Recent[Mask]
     _node_masks: Recent[NodeMask]
+    _shared_masks: Recent[SharedMask]
+    _always_enough: int
     _enough: dict[int, int]
+    _others_enough: dict[int, int]
     _model: BytePairModel
 
     def __init__(
@@ -77,8 +81,11 @@ class CanonicalConstraint(PlaceConstraint):
             _language=language,
             _search=Search(language, model, Examples(language, model, vocabulary)),
             _masks_made=Recent(READY_LIMIT),
-            _node_masks=Recent(MOST_NODE_MASKS),
+            _node_masks=Recent(MOST_MASK_BYTES),
+            _shared_masks=Recent(MOST_MASK_BYTES // 2),
+            _always_enough=language.most_tokens + 3,  # with those that complete a character before
             _enough={},
+            _others_enough={},
             _model=model,
         )
         if not self._search.can_end(0, last):
@@ -122,7 +129,7 @@ class CanonicalConstraint(PlaceConstraint):
         mask = self._node_mask(node) if limit is None else None
         if mask is not None:
             is_apart = None if token == NO_TOKEN else self._model.apart_from(token)
-            return legal_tokens(mask, is_apart, self._search.can_end)
+            return legal_tokens(mask, is_apart)
         choices, search = self._language.choices(node), self._search
         places = self._places_of(choices, token)
         nodes = choices.different[:-1]
@@ -142,21 +149,52 @@ class CanonicalConstraint(PlaceConstraint):
         return choices.tokens[legal == SURE]
 
     def _node_mask(self, node: int) -> NodeMask | None:
-        """Of a node with many tokens: the lists of all of them take too much memory to be kept for long."""
+        """Of a node with many tokens: the lists of all of them take too long, and too much memory, to be kept."""
         mask = self._node_masks.get(node)
         if mask is None:
+            shared = self._shared_mask(node)
+            if shared is None:
+                return None
+            mask = node_mask(shared, self._language, self._model, node, self._search.can_end)
+            self._node_masks.add(node, mask, mask.nbytes)
+        return mask
+
+    def _shared_mask(self, node: int) -> SharedMask | None:
+        """Of the nodes like a node. Which are alike is found out when that has been worth it."""
+        state, split, partial = self._language.place_of(node)
+        alike = self._language.alike() if len(self._shared_masks) >= WIDE_BEFORE_ALIKE else None
+        key = (state if alike is None else int(alike[state]), split, partial)
+        shared = self._shared_masks.get(key)
+        if shared is None:
             ways = self._language.two_ways(node)
             if sum(len(following.tokens) for following in ways) < MANY_TOKENS:
                 return None
-            mask = node_mask(*ways, self._model)
-            self._node_masks.add(node, mask, mask.nbytes)
-        return mask
+            shared = shared_mask(*ways, self._model)
+            self._shared_masks.add(key, shared, shared.nbytes)
+        return shared
 
     # Budgets
 
     def _is_generous(self, node: int, remaining: int) -> bool:
         """Whether so many tokens forbid nothing in a node."""
-        return remaining > NO_BUDGET // 2 or remaining > self._enough_after(node)
+        if remaining > NO_BUDGET // 2:
+            return True
+        if remaining > self._always_enough:
+            enough = self._enough_after_others(node)
+            if enough is not None:
+                return remaining > enough
+        return remaining > self._enough_after(node)
+
+    def _enough_after_others(self, node: int) -> int | None:
+        """Of a node with many tokens: so many tokens are enough after those that ``_always_enough`` is not for."""
+        enough = self._others_enough.get(node)
+        if enough is None:
+            mask = self._node_mask(node)
+            if mask is None:
+                return None
+            enough = max((self._search.enough(*other) for other in mask.others), default=0)
+            self._others_enough[node] = enough
+        return enough
 
     def _enough_after(self, node: int) -> int:
         """So many tokens are enough after any token that may follow in a node, whichever came before."""
@@ -198,7 +236,11 @@ class CanonicalConstraint(PlaceConstraint):
 
     @property
     def nbytes(self) -> int:
-        return self.automaton.nbytes + self._language.nbytes + self._masks_made.nbytes + self._node_masks.nbytes
+        return (
+            self.automaton.nbytes
+            + self._language.nbytes
+            + sum(kept.nbytes for kept in (self._masks_made, self._node_masks, self._shared_masks))
+        )
 
     def stats(self) -> dict[str, Any]:
         return {

@@ -11,7 +11,17 @@ import numpy.typing as npt
 
 from ..automaton import Automaton
 from ..errors import EmptyConstraintError, UnsupportedError
-from ..kernels.canonical_walk import FULL, closer_token, completion, explore, is_live_inside, numbers_of, tokens_within
+from ..kernels.canonical_walk import (
+    FULL,
+    closer_token,
+    completion,
+    explore,
+    is_live_inside,
+    numbers_of,
+    token_ends,
+    tokens_within,
+)
+from ..kernels.equality import alike
 from ..kernels.walk import UNREACHABLE, state_after
 from ..nfa import edges_of
 from ..recent import Recent
@@ -21,6 +31,7 @@ from .model import BytePairModel
 MOST_NODES = 2**22
 MOST_EDGES = 2**25
 MOST_KEPT = 64 * 2**20  # bytes of lists of tokens
+MOST_ALIKE = 2**17  # states of which is found out which are alike
 NOWHERE = -1
 
 Int32s = npt.NDArray[np.int32]
@@ -74,6 +85,7 @@ class SplitLanguage:
         cuts: int32[>= N], the node in which a pre-token begins, from which the end can be reached; or
             ``NOWHERE``.
         least: int32[>= N], the fewest tokens of any kind from each to the end.
+        most_tokens: so many are enough wherever a pre-token begins, for a token takes at least one byte.
     """
 
     def __init__(
@@ -90,7 +102,7 @@ class SplitLanguage:
         self._arrays = _edge_lists(automaton)
         splitting = model.splitting
         self._num_splits = len(splitting.steps)
-        nodes, self._keys, self._numbers, self._live, state = explore(
+        nodes, self._keys, self._numbers, self._live, self.most_tokens, state = explore(
             *self._arrays, automaton.accepting, model.decode, splitting.steps, splitting.cuts, splitting.boths,
             splitting.finals, splitting.atoms, model.atom_data, model.atom_offsets, automaton.start, start_split,
             MOST_NODES, MOST_EDGES,
@@ -114,6 +126,9 @@ class SplitLanguage:
         self._within: Recent[Following] = Recent(MOST_KEPT // 2)
         self._choices: Recent[Choices] = Recent(MOST_KEPT // 2)
         self._accepting = automaton.accepting
+        self._num_states = automaton.num_states
+        self._has_alike = automaton.num_states <= MOST_ALIKE
+        self._alike: Int32s | None = None
         self._closer: dict[int, tuple[int, int]] = {}  # a step of an example, for each state that one leads through
 
     def _linked(self, links: Int32s) -> Int32s:
@@ -136,6 +151,11 @@ class SplitLanguage:
         arrays = self._nodes, self._keys, self._numbers, self._live, self.cuts, self._boths, self.least, self.is_final
         return sum(array.nbytes for array in arrays) + self._within.nbytes + self._choices.nbytes
 
+    def place_of(self, node: int) -> tuple[int, int, int]:
+        """(q, s, p) of a node."""
+        state, split, partial = self._nodes[node].tolist()
+        return state, split, partial
+
     def is_easy(self, nodes: Any) -> Any:
         """Whether the end can be reached from a node, or from each of an array, whatever the token before: where the
         text may end, or the pre-token, for then any text can be written."""
@@ -152,6 +172,52 @@ class SplitLanguage:
             model.byte_tokens, *model.pairs, token, *map(int, self._nodes[node]),
         )  # fmt: skip
         return int(count), int(end)
+
+    def open_ends(self, node: int, tokens: Int32s, *, begins: bool) -> tuple[Int32s, npt.NDArray[np.uint8]]:
+        """The node after each of some tokens that merges make, ``NOWHERE`` where single bytes complete its character
+        (then no number is needed), and whether they do: int32[T], uint8[T]."""
+        model, tables = self._model, self._vocabulary.tables
+        places, is_completed = token_ends(
+            *self._arrays, model.decode, model.splitting.steps, self._keys, self._numbers, self._easy,
+            model.byte_tokens, *model.pairs, tables.data, tables.offsets, tokens,
+            *self._nodes[self._origin(node, begins=begins)].tolist(),
+        )  # fmt: skip
+        numbers = self._numbers_of(places[:, 0], np.where(places[:, 0] < 0, NOWHERE, places[:, 1]))
+        asked = (places[:, 2] > 0) & (is_completed == 0)
+        numbers[places[:, 2] > 0] = NOWHERE
+        numbers[asked] = self._numbers_inside(places[asked])
+        return numbers, is_completed
+
+    def _origin(self, node: int, *, begins: bool) -> int:
+        """The node that a token leads from which begins a pre-token, or goes on in the one before."""
+        both = int(self._boths[node])
+        return int(self.cuts[node]) if begins else both if both >= 0 else node
+
+    def alike(self) -> Int32s | None:
+        """For each state of the language the first one like it: for a token, whatever it is, each leads to places from
+        which the end can be reached whatever the token, or to such where that is open, or to none, as the other does.
+        int32[N]; None if there are too many states to find out."""
+        if self._alike is None and self._has_alike:
+            with self._lock:
+                if self._alike is None:
+                    self._alike = self._find_alike()
+        return self._alike
+
+    def _find_alike(self) -> Int32s:
+        count = self._num_between
+        live = np.flatnonzero(self._live[:count])
+        states, splits, _ = self._nodes[live].T
+        kind_of_node = 2 * splits.astype(np.int64) + self._easy[live]
+        order = np.lexsort((kind_of_node, states))
+        states, kind_of_node = states[order], kind_of_node[order]
+        bounds = [0, *(np.flatnonzero(np.diff(states)) + 1).tolist(), len(states)]
+        kinds = np.zeros(self._num_states, np.int32)
+        known: dict[bytes, int] = {}
+        for first, last in pairwise(bounds):
+            kinds[states[first]] = known.setdefault(kind_of_node[first:last].tobytes(), len(known) + 1)
+        # A token, and the rest of a character.
+        found: Int32s = alike(*self._arrays, kinds, self._vocabulary.tables.max_token_length + 3)[0]
+        return found
 
     def going_on(self, node: int) -> Following:
         """The tokens by which the pre-token goes on; in a node in which one begins, all that begin one."""
@@ -215,11 +281,7 @@ class SplitLanguage:
         """The node after a token, which begins a pre-token or goes on in the one before; ``NOWHERE`` if it may not."""
         model = self._model
         is_atom = token_id in model.atoms
-        if begins or is_atom:
-            origin = int(self.cuts[node])
-        else:
-            both = int(self._boths[node])
-            origin = both if both >= 0 else node
+        origin = self._origin(node, begins=begins or is_atom)
         if origin == NOWHERE or not (is_atom or model.is_written[token_id]):
             return NOWHERE
         state, split, partial = self._nodes[origin].tolist()
@@ -238,9 +300,9 @@ class SplitLanguage:
 
     def two_ways(self, node: int) -> tuple[Following, Following]:
         """The tokens that begin a pre-token in a node, and those that may go on in the one before."""
-        cut, both = int(self.cuts[node]), int(self._boths[node])
+        cut = self._origin(node, begins=True)
         apart = self.going_on(cut) if cut >= 0 else _NOTHING
-        return apart, self.going_on(both if both >= 0 else node)
+        return apart, self.going_on(self._origin(node, begins=False))
 
     def _atoms(self, node: int) -> tuple[Int32s, Int32s]:
         """The tokens that are not made by merges, and where they lead from a node in which a pre-token begins."""

@@ -124,8 +124,8 @@ class BytePairModel:
             first = int(np.flatnonzero(kinds == 2)[0])
             raise UnsupportedError(
                 f"the tokenizer's merge of tokens {int(rules.lefts[first]):,} and {int(rules.rights[first]):,} comes "
-                "before those that make these, which tokenization='canonical' of a language of more than 200,000 strings "
-                "does not support"
+                "before those that make these, which tokenization='canonical' of a language of more than 200,000 "
+                "strings does not support"
             )
         is_done = kinds == 1
         order = np.flatnonzero(is_done)[np.lexsort((rules.ranks[is_done], rules.lefts[is_done]))]

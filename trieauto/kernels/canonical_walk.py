@@ -18,6 +18,8 @@ from .walk import DISTANCES, TOKEN_TRIE, enlarged
 
 NOWHERE = -1
 FULL = 1  # there were more nodes or edges than allowed
+MOST_ROUNDS = 32
+UNBOUNDED = 2**40  # tokens
 
 LANGUAGE = "uint8[::1], int32[::1], int32[::1]"
 SPLITTING = "int32[:, ::1], int32[:, ::1]"  # decode, steps
@@ -48,15 +50,15 @@ def _moved(decode, steps, split, partial, byte):
 
 @helper
 def _characters_from(labels, links, targets, decode, state, pairs, pair_keys, found, found_keys):
-    """The classes of characters that may follow in a state of the language, and the states after them, once each, in
-    ``found``; how many, or -1 if there is not enough room. ``pairs``: working space; the tables' keys must be empty and
-    are left so."""
+    """The classes of characters that may follow in a state of the language, the states after them, and the fewest bytes
+    of such a character, once each, in ``found``; how many, or -1 if there is not enough room. ``pairs``: working space;
+    the tables' keys must be empty and are left so."""
     num_partials = np.int64(len(decode))
     count = 0
     waiting, done = 1, 0
-    pairs[0, 0], pairs[0, 1] = state, 0
-    while done < waiting:
-        now, partial = np.int64(pairs[done, 0]), np.int64(pairs[done, 1])
+    pairs[0, 0], pairs[0, 1], pairs[0, 2] = state, 0, 0
+    while done < waiting:  # shorter ones first
+        now, partial, num_bytes = np.int64(pairs[done, 0]), np.int64(pairs[done, 1]), np.int64(pairs[done, 2]) + 1
         done += 1
         for edge in range(links[now], links[now + 1]):
             code = np.int64(decode[partial, labels[edge]])
@@ -71,7 +73,7 @@ def _characters_from(labels, links, targets, decode, state, pairs, pair_keys, fo
                         count = -1
                         break
                     pair_keys[slot] = key
-                    pairs[waiting, 0], pairs[waiting, 1] = target, code
+                    pairs[waiting, 0], pairs[waiting, 1], pairs[waiting, 2] = target, code, num_bytes
                     waiting += 1
             else:
                 key = (target << 20) | (-2 - code)
@@ -81,7 +83,7 @@ def _characters_from(labels, links, targets, decode, state, pairs, pair_keys, fo
                         count = -1
                         break
                     found_keys[slot] = key
-                    found[count, 0], found[count, 1] = -2 - code, target
+                    found[count, 0], found[count, 1], found[count, 2] = -2 - code, target, num_bytes
                     count += 1
         if count < 0:
             break
@@ -91,7 +93,7 @@ def _characters_from(labels, links, targets, decode, state, pairs, pair_keys, fo
 
 
 @kernel(
-    f"Tuple((int32[:, ::1], int64[::1], int32[::1], uint8[::1], int64))"
+    f"Tuple((int32[:, ::1], int64[::1], int32[::1], uint8[::1], int64, int64))"
     f"({LANGUAGE}, uint8[::1], {SPLITTING}, int32[::1], int32[::1], uint8[::1], int32[:, ::1], uint8[::1], int64[::1],"
     " int64, int64, int64, int64)"
 )
@@ -108,7 +110,8 @@ def explore(
 
     Returns:
         nodes int32[N, 2]; a hash table of them, keys int64 (``q * S + s``) and numbers int32; whether each is live,
-        uint8[N]; and ``FULL`` if there are more than allowed (then the rest means nothing), else 0.
+        uint8[N]; a number of tokens that is enough from each live one, if each takes one byte; and ``FULL`` if there
+        are more nodes than allowed (then the rest means nothing), else 0.
     """
     num_splits = np.int64(len(steps))
     nodes = np.empty((1024, 2), np.int32)
@@ -116,15 +119,16 @@ def explore(
     numbers = np.empty(4096, np.int32)
     succ_links = np.zeros(1025, np.int64)
     successors = np.empty(8192, np.int32)
+    costs = np.empty(8192, np.uint8)  # tokens of one byte each
     last_seen = np.full(1024, np.int32(-1), np.int32)
     # For each state of the language the characters that may follow: made when first needed.
     char_first = np.full(len(links) - 1, np.int64(-1), np.int64)
     char_last = np.zeros(len(links) - 1, np.int64)
-    chars = np.empty((1024, 2), np.int32)
+    chars = np.empty((1024, 3), np.int32)
     num_chars = np.int64(0)
-    pairs = np.empty((1024, 2), np.int32)
+    pairs = np.empty((1024, 3), np.int32)
     pair_keys = np.full(2048, EMPTY, np.int64)
-    found = np.empty((1024, 2), np.int32)
+    found = np.empty((1024, 3), np.int32)
     found_keys = np.full(2048, EMPTY, np.int64)
 
     count, done, num_edges = np.int64(1), np.int64(0), np.int64(0)
@@ -139,11 +143,11 @@ def explore(
                 size = _characters_from(labels, links, targets, decode, state, pairs, pair_keys, found, found_keys)
                 if size >= 0:
                     break
-                pairs, found = np.empty((2 * len(pairs), 2), np.int32), np.empty((2 * len(found), 2), np.int32)
+                pairs, found = np.empty((2 * len(pairs), 3), np.int32), np.empty((2 * len(found), 3), np.int32)
                 pair_keys = np.full(2 * len(pair_keys), EMPTY, np.int64)
                 found_keys = np.full(2 * len(found_keys), EMPTY, np.int64)
             while num_chars + size > len(chars):
-                more_chars = np.empty((2 * len(chars), 2), np.int32)
+                more_chars = np.empty((2 * len(chars), 3), np.int32)
                 more_chars[:num_chars] = chars[:num_chars]
                 chars = more_chars
             chars[num_chars : num_chars + size] = found[:size]
@@ -173,7 +177,7 @@ def explore(
             slot = slot_of(keys, key)
             if keys[slot] == EMPTY:
                 if count == max_nodes:
-                    return nodes[:0], keys[:0], numbers[:0], np.zeros(0, np.uint8), np.int64(FULL)
+                    return nodes[:0], keys[:0], numbers[:0], np.zeros(0, np.uint8), np.int64(0), np.int64(FULL)
                 if 2 * count >= len(keys):
                     keys, numbers = _grown(keys, numbers)
                     slot = slot_of(keys, key)
@@ -194,15 +198,18 @@ def explore(
             if last_seen[number] != done:
                 last_seen[number] = done
                 if num_edges == max_edges:
-                    return nodes[:0], keys[:0], numbers[:0], np.zeros(0, np.uint8), np.int64(FULL)
+                    return nodes[:0], keys[:0], numbers[:0], np.zeros(0, np.uint8), np.int64(0), np.int64(FULL)
                 if num_edges == len(successors):
                     successors = enlarged(successors, num_edges)
+                    costs = enlarged(costs, num_edges)
                 successors[num_edges] = number
+                costs[num_edges] = chars[k, 2] if k >= first else 0 if k >= first - 2 else 1
                 num_edges += 1
         done += 1
         succ_links[done] = num_edges
     live = _live(nodes, count, accepting, finals, succ_links, successors)
-    return nodes[:count].copy(), keys, numbers, live, np.int64(0)
+    most = _most_tokens(nodes, accepting, finals, live, succ_links, successors, costs)
+    return nodes[:count].copy(), keys, numbers, live, most, np.int64(0)
 
 
 @helper
@@ -227,6 +234,34 @@ def _live(nodes, count, accepting, finals, succ_links, successors):
                 waiting[num_waiting] = source
                 num_waiting += 1
     return live
+
+
+@helper
+def _most_tokens(nodes, accepting, finals, live, succ_links, successors, costs):
+    """Enough tokens from every live node, if each takes one byte. Nodes mostly lead to later ones, so few rounds, from
+    the last to the first, find the cheapest ways; with fewer than it takes the bound is a higher one."""
+    count = len(live)
+    enough = np.full(count, np.int64(UNBOUNDED), np.int64)
+    for node in range(count):
+        if accepting[nodes[node, 0]] and finals[nodes[node, 1]]:
+            enough[node] = 0
+    for _ in range(MOST_ROUNDS):
+        is_stable = True
+        for node in range(count - 1, -1, -1):
+            if not live[node]:
+                continue
+            for k in range(succ_links[node], succ_links[node + 1]):
+                least = enough[successors[k]] + costs[k]
+                if least < enough[node]:
+                    enough[node] = least
+                    is_stable = False
+        if is_stable:
+            break
+    most = np.int64(0)
+    for node in range(count):
+        if live[node]:
+            most = max(most, enough[node])
+    return most
 
 
 @kernel("int32[::1](int64[::1], int32[::1], uint8[::1], int64[::1])")
@@ -266,26 +301,12 @@ def is_live_inside(labels, links, targets, decode, steps, keys, numbers, live, s
     return False
 
 
-@kernel(
-    f"UniTuple(int64, 2)({LANGUAGE}, {SPLITTING}, int64[::1], int32[::1], uint8[::1], int32[::1], int32[::1],"
-    " int32[::1], int32[::1], int64[::1], int32[::1], int64, int64, int64, int64)"
-)
-def completion(
+@helper
+def _completion(
     labels, links, targets, decode, steps, keys, numbers, wanted, byte_tokens, lefts, rights, births, pair_keys, ranks,
-    token, state, split, partial,
+    token, state, split, partial, stack,
 ):  # fmt: skip
-    """Single bytes that complete a character after a token, from (q, s, p) inside it, to a node that is wanted.
-
-    Args:
-        keys, numbers: of ``explore``.
-        wanted: uint8[N], which nodes are.
-        byte_tokens: int32[256], the token of each byte; -1.
-        lefts, rights, births, pair_keys, ranks: of ``byte_pairs.are_apart``.
-
-    Returns:
-        How many tokens, and the node; -1 twice if it cannot be done this way (another may do).
-    """
-    stack = np.empty((1024, 5), np.int64)  # q, s, p, the last token, how many there are
+    """``completion``, with working space int64[1024, 5]."""
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3], stack[0, 4] = state, split, partial, token, 0
     depth = 1
     while depth > 0:
@@ -310,6 +331,73 @@ def completion(
             if keys[slot] == key and wanted[numbers[slot]]:
                 return count, np.int64(numbers[slot])
     return np.int64(-1), np.int64(-1)
+
+
+BYTES = "int32[::1], int32[::1], int32[::1], int32[::1], int64[::1], int32[::1]"  # byte tokens, and of are_apart
+
+
+@kernel(
+    f"UniTuple(int64, 2)({LANGUAGE}, {SPLITTING}, int64[::1], int32[::1], uint8[::1], {BYTES}, int64, int64, int64,"
+    " int64)"
+)
+def completion(
+    labels, links, targets, decode, steps, keys, numbers, wanted, byte_tokens, lefts, rights, births, pair_keys, ranks,
+    token, state, split, partial,
+):  # fmt: skip
+    """Single bytes that complete a character after a token, from (q, s, p) inside it, to a node that is wanted.
+
+    Args:
+        keys, numbers: of ``explore``.
+        wanted: uint8[N], which nodes are.
+        byte_tokens: int32[256], the token of each byte; -1.
+        lefts, rights, births, pair_keys, ranks: of ``byte_pairs.are_apart``.
+
+    Returns:
+        How many tokens, and the node; -1 twice if it cannot be done this way (another may do).
+    """
+    stack = np.empty((1024, 5), np.int64)  # q, s, p, the last token, how many there are
+    return _completion(
+        labels, links, targets, decode, steps, keys, numbers, wanted, byte_tokens, lefts, rights, births, pair_keys,
+        ranks, token, state, split, partial, stack,
+    )  # fmt: skip
+
+
+@kernel(
+    f"Tuple((int32[:, ::1], uint8[::1]))({LANGUAGE}, {SPLITTING}, int64[::1], int32[::1], uint8[::1], {BYTES},"
+    " Array(uint8, 1, 'C', readonly=True), int64[::1], int32[::1], int64, int64, int64)"
+)
+def token_ends(
+    labels, links, targets, decode, steps, keys, numbers, wanted, byte_tokens, lefts, rights, births, pair_keys, ranks,
+    token_data, token_offsets, tokens, state, split, partial,
+):  # fmt: skip
+    """Where some tokens that merges make lead from (q, s, p) inside a pre-token: int32[T, 3], q ``NOWHERE`` for one
+    that leads nowhere; and whether single bytes complete the character that one ends in (see ``completion``),
+    uint8[T]."""
+    ends = np.full((len(tokens), 3), np.int32(NOWHERE), np.int32)
+    is_completed = np.zeros(len(tokens), np.uint8)
+    stack = np.empty((1024, 5), np.int64)
+    for k in range(len(tokens)):
+        now, now_split, now_partial = state, split, partial
+        for at in range(token_offsets[tokens[k]], token_offsets[tokens[k] + 1]):
+            edge = find_edge(labels, links, now, np.int64(token_data[at]))
+            if edge < 0:
+                now = np.int64(NOWHERE)
+                break
+            now_split, now_partial = _moved(decode, steps, now_split, now_partial, token_data[at])
+            if now_split < 0:
+                now = np.int64(NOWHERE)
+                break
+            now = np.int64(targets[edge])
+        if now < 0:
+            continue
+        ends[k, 0], ends[k, 1], ends[k, 2] = now, now_split, now_partial
+        if now_partial != 0:
+            count, _ = _completion(
+                labels, links, targets, decode, steps, keys, numbers, wanted, byte_tokens, lefts, rights, births,
+                pair_keys, ranks, np.int64(tokens[k]), now, now_split, now_partial, stack,
+            )  # fmt: skip
+            is_completed[k] = count > 0
+    return ends, is_completed
 
 
 @kernel(
