@@ -271,6 +271,43 @@ def test_examples_are_enough_and_not_needed(name: str) -> None:
     assert num_found > num_nodes / 3  # these languages abound with places that restrict what a pre-token may be
 
 
+# Masks of wide places, shared and not
+
+
+class Listed(CanonicalConstraint):
+    """Every mask from lists of tokens and where they lead."""
+
+    def _node_mask(self, node: int) -> None:
+        return None
+
+
+@pytest.mark.parametrize("name", ["qwen", "smollm2", "mistral-tekken"])
+@pytest.mark.parametrize("pattern", [r'"[^"\\\x00-\x1f]{0,60}"( [0-9]{2})?', r"(?s:.){30,50}", r"[a-zé😀 ]{3,40}x"])
+def test_places_that_are_alike_share_masks(name: str, pattern: str) -> None:
+    known = load(name)
+    automaton = trieauto.regex(pattern)
+    shared, listed = (kind(automaton, known.vocabulary, None) for kind in (CanonicalConstraint, Listed))
+    generator = random.Random(name + pattern)
+    stop_ids = known.vocabulary.stop_token_ids
+    matchers = shared.matcher(), listed.matcher()
+    for _ in range(14):
+        fewest = matchers[0].min_tokens_to_finish
+        enough = shared._always_enough
+        for budget in (fewest, fewest + 1, fewest + 7, enough - 1, enough + 1, enough + 5, None):
+            if budget is None or budget >= fewest:
+                for matcher in matchers:
+                    matcher.set_budget(budget)
+                legal, expected = (matcher.allowed_token_ids() for matcher in matchers)
+                assert np.array_equal(legal, expected), (pattern, budget)
+        content = np.setdiff1d(legal, stop_ids)
+        if len(content) == 0:
+            break
+        short = [token_id for token_id in content.tolist() if len(known.vocabulary.tokens[token_id] or b"") < 4]
+        token_id = generator.choice(short or content.tolist())
+        for matcher in matchers:
+            assert matcher.accept_token(token_id)
+
+
 # The rule of pairs, against merging
 
 

@@ -73,7 +73,7 @@ def compile(
             one that cannot be spelled. Any other language is followed together with the tokenizer's
             own steps, if that is a byte-level BPE; strings that it never writes are then not in it. Its masks are found
             while it is written: the first in each place takes up to some tens of milliseconds where nearly every token
-            is legal (in a string with a maximum length every position is a place). Budgets count canonical tokens.
+            is legal, some milliseconds in a place like others before. Budgets count canonical tokens.
             Where the tokenizer puts a space before the first word, that is in it, so there is no ``prefix_space`` to
             choose.
         left_context: for canonical tokenization, the text before the answer, special tokens included: only what the

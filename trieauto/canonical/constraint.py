@@ -31,8 +31,9 @@ class CanonicalConstraint(PlaceConstraint):
     """What may be generated of a language in the tokens that a byte-pair tokenizer itself writes.
 
     A place is a node of ``language.SplitLanguage`` and the token before it. Masks are found when needed: what leads
-    where once for each node (some milliseconds where nearly every token is legal), then what the token before allows
-    (some tenths of a millisecond). What was found last is kept: masks, 16 MB; what leads where, 128 MB.
+    where once for each node (tens of milliseconds where nearly every token is legal, then some for each node like that
+    one), then what the token before allows (some tenths of a millisecond). What was found last is kept: masks, 64 MB;
+    what leads where, 64 MB.
     """
 
     automaton: Automaton
