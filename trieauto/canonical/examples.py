@@ -53,7 +53,7 @@ class Examples:
     def _follow(self, cut: int, tokens: list[tuple[int, bytes]]) -> None:
         """Learn from the tokens of an example, up to where a pre-token begins of which is known what is enough."""
         language = self._language
-        (state, split), partial = language.state_and_split(cut), 0
+        state, split, partial = language.place_of(cut)
         passed = [(cut, 0)]  # where pre-tokens begin, after so many tokens
         steps = self._model.steps_of(split, [token_id for token_id, _ in tokens], self._vocabulary)
         for count, (step, (_, data)) in enumerate(zip(steps, tokens, strict=True)):

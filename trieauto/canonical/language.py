@@ -340,11 +340,6 @@ class SplitLanguage:
 
     # Texts
 
-    def state_and_split(self, node: int) -> tuple[int, int]:
-        """The states of the language and of the splitting automaton in a node between characters."""
-        state, split, _ = self._nodes[node].tolist()
-        return state, split
-
     def state_after(self, state: int, data: bytes) -> int:
         """Where bytes lead the language; ``NOWHERE`` if nowhere."""
         return self._after_bytes(state, np.frombuffer(data, np.uint8))
