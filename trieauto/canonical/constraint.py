@@ -56,7 +56,7 @@ class CanonicalConstraint(PlaceConstraint):
         if model.is_ascii_only and bool((automaton.labels >= 0x80).any()):
             raise UnsupportedError(
                 "the tokenizer normalizes texts, which changes none that is ASCII: tokenization='canonical' of a "
-                f"language with so many strings is supported for ASCII there, and {automaton!r} has other characters"
+                f"language of more than 200,000 strings is supported for ASCII there, and {automaton!r} has others"
             )
         split, last = 0, NO_TOKEN
         context = vocabulary.encoder.since_boundary(left_context or "")
