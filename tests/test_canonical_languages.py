@@ -451,6 +451,31 @@ def test_other_tokenizers_are_refused_by_name(parts: dict[str, object], message:
         trieauto.compile(trieauto.regex("a+"), vocabulary, tokenization="canonical")
 
 
+def test_a_left_context_that_the_tokenizer_drops_is_refused() -> None:
+    """tiktoken leaves out what its pattern does not match: of ``1`` nothing is left, and ``12`` would not be joined."""
+    encoding = tiktoken.Encoding(
+        "gaps",
+        pat_str=r"\S{2,}",
+        mergeable_ranks={bytes([b]): b for b in range(256)} | {b"12": 256},
+        special_tokens={"<|endoftext|>": 257},
+    )
+    vocabulary = Vocabulary.from_tiktoken(encoding)
+    automaton = trieauto.regex("[0-9]+")
+    with pytest.raises(UnsupportedError, match="the left context '1' could not be followed"):
+        trieauto.compile(automaton, vocabulary, tokenization="canonical", left_context="1")
+    matcher = trieauto.compile(automaton, vocabulary, tokenization="canonical", left_context="11").matcher()
+    assert matcher.accept_tokens(encoding.encode("1123")[2:])
+
+
+def test_modes() -> None:
+    known = load("gpt2")
+    automaton = trieauto.regex("a*")
+    for mode in ("auto", "lazy"):
+        assert trieauto.compile(automaton, known.vocabulary, tokenization="canonical", mode=mode).mode == "lazy"
+    with pytest.raises(UnsupportedError, match="mode='eager' is not for tokenization='canonical' of"):
+        trieauto.compile(automaton, known.vocabulary, tokenization="canonical", mode="eager")
+
+
 def test_what_else_is_refused() -> None:
     def error(known: Known | Tokenizer, pattern: str = "a+") -> str:
         vocabulary = (
