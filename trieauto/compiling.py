@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from .automaton import Automaton, PrefixSpace, with_prefix_space
 from .budgets import token_distances
 from .canonical.constraint import CanonicalConstraint
-from .canonical.strings import canonical_tokens, is_encoded
+from .canonical.strings import CanonicalTokens, canonical_tokens, is_encoded
 from .constraint import NOTHING, Constraint, Tokenization
 from .eager_masks import Method, eager_masks
 from .errors import TrieautoError, UnsupportedError, shorten
@@ -108,15 +108,7 @@ def compile(
         if mode == "lazy":
             raise _not_canonical("mode", mode)
         canonical = canonical_tokens(automaton, vocabulary, left_context, error=unreachable == "error", threads=threads)
-        return Constraint(
-            canonical.automaton,
-            vocabulary,
-            prefix_space=canonical.prefix_space,
-            unreachable_values=canonical.unreachable,
-            tokenization=tokenization,
-            left_context=left_context,
-            compile_seconds=time.perf_counter() - begin,
-        )
+        return constraint_of(canonical, vocabulary, left_context, begin)
     if prefix_space is None:
         prefix_space = "optional" if vocabulary.prefix_space and automaton.values is not None else "none"
     extended = with_prefix_space(automaton, prefix_space)
@@ -207,6 +199,21 @@ def _check_tokenization(
             left_context.encode()
         except UnicodeEncodeError:
             raise TrieautoError(f"left_context {shorten(left_context)} holds a lone surrogate") from None
+
+
+def constraint_of(
+    canonical: CanonicalTokens, vocabulary: Vocabulary, left_context: str | None, begin: float
+) -> Constraint:
+    """Of strings in canonical tokens. ``begin``: when compiling began, on the clock of ``time.perf_counter``."""
+    return Constraint(
+        canonical.automaton,
+        vocabulary,
+        prefix_space=canonical.prefix_space,
+        unreachable_values=canonical.unreachable,
+        tokenization="canonical",
+        left_context=left_context,
+        compile_seconds=time.perf_counter() - begin,
+    )
 
 
 def _not_canonical(name: str, value: str) -> UnsupportedError:

@@ -13,14 +13,13 @@ import numpy.typing as npt
 from .automaton import Automaton, with_prefix_space, without_prefix_space
 from .budgets import token_distances
 from .canonical.changing import changed
-from .compiling import compile, walks_before_storing
+from .compiling import compile, constraint_of, walks_before_storing
 from .constraint import Constraint
 from .errors import EmptyConstraintError, TrieautoError, UnsupportedError, shorten
 from .kernels.walk import UNREACHABLE, state_tokens
 from .packing import as_bytes
 from .patched_tries import PatchedTrie
 from .spelling import has_every_byte, unreachable_error
-from .token_automata import TokenAutomaton
 from .value_sets import choices
 
 
@@ -45,7 +44,16 @@ def updated(
     if not isinstance(automaton, Automaton):
         if removed is not None:
             _check_apart(added, removed)
-        return _in_canonical_tokens(constraint, automaton, added, removed, unreachable, begin)
+        canonical = changed(
+            automaton,
+            vocabulary,
+            constraint.left_context,
+            constraint.unreachable_values,
+            _in_order(added),
+            _in_order(removed),
+            error=unreachable == "error",
+        )
+        return constraint_of(canonical, vocabulary, constraint.left_context, begin)
     missing = {as_bytes(value): value for value in constraint.unreachable_values}
     is_complete = constraint.has_every_byte
     has_spaced = automaton.is_trie and constraint.prefix_space != "none"  # then it holds every value twice
@@ -73,34 +81,6 @@ def updated(
         walks_before_storing=walks_before_storing(extended),
         prefix_space=constraint.prefix_space,
         unreachable_values=[missing[data] for data in sorted(missing)],
-        compile_seconds=time.perf_counter() - begin,
-    )
-
-
-def _in_canonical_tokens(
-    constraint: Constraint,
-    automaton: TokenAutomaton,
-    added: Automaton | None,
-    removed: Automaton | None,
-    unreachable: Literal["error", "report"],
-    begin: float,
-) -> Constraint:
-    canonical = changed(
-        automaton,
-        constraint.vocabulary,
-        constraint.left_context,
-        constraint.unreachable_values,
-        _in_order(added),
-        _in_order(removed),
-        error=unreachable == "error",
-    )
-    return Constraint(
-        canonical.automaton,
-        constraint.vocabulary,
-        prefix_space=canonical.prefix_space,
-        unreachable_values=canonical.unreachable,
-        tokenization="canonical",
-        left_context=constraint.left_context,
         compile_seconds=time.perf_counter() - begin,
     )
 

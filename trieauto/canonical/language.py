@@ -127,7 +127,6 @@ class SplitLanguage:
         self._choices: Recent[Choices] = Recent(MOST_KEPT // 2)
         self._accepting = automaton.accepting
         self._num_states = automaton.num_states
-        self._has_alike = automaton.num_states <= MOST_ALIKE
         self._alike: Int32s | None = None
         self._closer: dict[int, tuple[int, int]] = {}  # a step of an example, for each state that one leads through
 
@@ -197,15 +196,14 @@ class SplitLanguage:
         """For each state of the language the first one like it: for a token, whatever it is, each leads to places from
         which the end can be reached whatever the token, or to such where that is open, or to none, as the other does.
         int32[N]; None if there are too many states to find out."""
-        if self._alike is None and self._has_alike:
+        if self._alike is None and self._num_states <= MOST_ALIKE:
             with self._lock:
                 if self._alike is None:
                     self._alike = self._find_alike()
         return self._alike
 
     def _find_alike(self) -> Int32s:
-        count = self._num_between
-        live = np.flatnonzero(self._live[:count])
+        live = np.flatnonzero(self._live)
         states, splits, _ = self._nodes[live].T
         kind_of_node = 2 * splits.astype(np.int64) + self._easy[live]
         order = np.lexsort((kind_of_node, states))

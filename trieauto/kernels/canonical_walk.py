@@ -400,6 +400,20 @@ def token_ends(
     return ends, is_completed
 
 
+@helper
+def _next_edge(labels, links, nodes, siblings, stack, depth):
+    """Of the slot of the token trie and the state of the language at a depth of a walk the next child and the edge with
+    its byte, -1 if there is none of these; ``stack``: int64[depths, slot and next byte (-1 for none) and state, ...].
+    """
+    slot, byte = stack[depth, 0], stack[depth, 1]
+    child = np.int64(nodes[slot, BASE]) + byte
+    following = np.int64(siblings[child, NEXT_SIBLING])
+    stack[depth, 1] = following if following != 0 else -1
+    if nodes[child, CHECK] != slot:
+        return child, np.int64(-1)
+    return child, np.int64(find_edge(labels, links, stack[depth, 2], byte))
+
+
 @kernel(
     f"Tuple((int32[::1], int32[:, ::1]))({LANGUAGE}, {SPLITTING}, {TOKEN_TRIE}, uint8[::1], int64, int64, int64, int64)"
 )
@@ -417,19 +431,13 @@ def tokens_within(
     stack[0, 1] = siblings[0, FIRST_CHILD] if nodes[0, BASE] != 0 else -1
     depth = 0
     while depth >= 0:
-        slot, byte = stack[depth, 0], stack[depth, 1]
-        if byte < 0:
+        if stack[depth, 1] < 0:
             depth -= 1
             continue
-        child = np.int64(nodes[slot, BASE]) + byte
-        following = np.int64(siblings[child, NEXT_SIBLING])
-        stack[depth, 1] = following if following != 0 else -1
-        if nodes[child, CHECK] != slot:
-            continue
-        edge = find_edge(labels, links, stack[depth, 2], byte)
+        child, edge = _next_edge(labels, links, nodes, siblings, stack, depth)
         if edge < 0:
             continue
-        new_split, new_partial = _moved(decode, steps, stack[depth, 3], stack[depth, 4], byte)
+        new_split, new_partial = _moved(decode, steps, stack[depth, 3], stack[depth, 4], labels[edge])
         if new_split < 0:
             continue
         target = np.int64(targets[edge])
@@ -460,16 +468,10 @@ def closer_token(labels, links, targets, distances, nodes, siblings, token_ids, 
     stack[0, 0], stack[0, 1], stack[0, 2] = 0, siblings[0, FIRST_CHILD], state
     depth = 0
     while depth >= 0:
-        slot, byte = stack[depth, 0], stack[depth, 1]
-        if byte < 0:
+        if stack[depth, 1] < 0:
             depth -= 1
             continue
-        child = np.int64(nodes[slot, BASE]) + byte
-        following = np.int64(siblings[child, NEXT_SIBLING])
-        stack[depth, 1] = following if following != 0 else -1
-        if nodes[child, CHECK] != slot:
-            continue
-        edge = find_edge(labels, links, stack[depth, 2], byte)
+        child, edge = _next_edge(labels, links, nodes, siblings, stack, depth)
         if edge < 0:
             continue
         target = np.int64(targets[edge])
