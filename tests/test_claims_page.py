@@ -140,6 +140,19 @@ def test_figures_of_a_kind_become_a_table() -> None:
     assert figures_table("It is fast", "1 ms", "2 ms")[1] == ""
 
 
+@pytest.mark.parametrize(
+    "measured",
+    [
+        "With one: K=10: 3; K=100: 5",  # figures of two kinds
+        "K=10: 3; K=100: 5. Then: 7",
+        "K=10: 3; K=10: 5",  # one would be lost
+        "ours 1 (threads: 2); theirs 3 (threads: 4)",
+    ],
+)
+def test_prose_is_not_torn_into_a_table(measured: str) -> None:
+    assert figures_table("It is fast", "1 ms", measured) == ("It is fast", "")
+
+
 def test_what_the_paper_reports_is_never_lost(tmp_path: Path) -> None:
     saved(tmp_path, Claim("trie", "Table 2", "a (x / y)", "the paper's text", "K=1: 3 / 4; K=2: 5 / 6", "holds"))
     text = page(tmp_path)

@@ -65,9 +65,13 @@ def is_alike(reported: str, measured: str) -> bool:
 
 
 def parts(text: str) -> dict[str, str]:
-    """Figures by what they are about, if the text is of that form."""
+    """Figures by what they are about, if the text is of that form: else it is prose, which a table would tear."""
     pairs = [re.fullmatch(r"([^:;]{1,40}): ([^;]*)", part) for part in text.split("; ")]
-    return {pair[1]: pair[2] for pair in pairs if pair is not None} if all(pairs) else {}
+    found = {pair[1]: pair[2] for pair in pairs if pair is not None}
+    is_torn = len(found) < len(pairs) or any(
+        what.count("(") != what.count(")") or ": " in figures for what, figures in found.items()
+    )
+    return {} if is_torn else found
 
 
 def took(seconds: float | None, said: str) -> str:
