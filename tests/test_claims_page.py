@@ -11,15 +11,32 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "benchmarks"))
+import accuracy_claims
+import by_hand
+import choices_claims
+import device_claims
+import hf_claims
+import mixed_claims
 import paper_places
+import reach_claims
+import scale_claims
+import sglang_claims
+import vllm_claims
 from lines import Lines, MissingLineError, Subject
 from not_reproduced import CLAIMS
 from page import documents, entries, main, page
 from page_text import escaped, figures_table
 from results import DIRECTORY, Claim, Paper, Results, Verdict
-from vllm_claims import SUBJECT
 
 BENCHMARKS = DIRECTORY.parent
+SUBJECTS = {
+    module.SUBJECT.program: module.SUBJECT
+    for module in (
+        *(accuracy_claims, by_hand, choices_claims, device_claims, hf_claims, mixed_claims, reach_claims, scale_claims),
+        *(sglang_claims, vllm_claims),
+    )
+}
+"""Of the programs whose figures are lines."""
 PAPERS: tuple[Paper, ...] = ("trie", "reachability")
 
 
@@ -46,8 +63,20 @@ def test_every_claim_of_the_papers_is_on_the_page(paper: Paper) -> None:
     assert "Not measured yet" not in page()
 
 
-def test_every_plot_of_the_page_is_there() -> None:
+def test_claims_and_plots_are_those_that_follow_from_the_figures(tmp_path: Path) -> None:
+    """Of the programs whose claims can be made again without a run: what these say now is what is kept."""
     for run in documents(DIRECTORY):
+        if run["program"] in SUBJECTS:
+            kept = {name: run[name] for name in ("command", "seconds", "machine")}
+            path = SUBJECTS[run["program"]].save(run["figures"]["lines"], tmp_path, kept)
+            assert json.loads(path.read_text("utf-8")) == run, run["program"]
+        else:
+            assert "lines" not in run["figures"]
+
+
+def test_every_program_has_a_plot_and_every_plot_is_there() -> None:
+    for run in documents(DIRECTORY):
+        assert run["plots"], run["program"]
         for name in run["plots"]:
             assert (DIRECTORY / name).exists(), f"{run['program']} has no {name}"
 
@@ -236,4 +265,4 @@ def test_verdicts_follow_from_the_figures_of_an_earlier_run(tmp_path: Path) -> N
 
 def test_cells_with_wrong_answers_are_not_compared() -> None:
     lines = [one | {"note": one["note"].replace("256 of 256", "255 of 256")} for one in vllm_lines(0.01)]
-    assert not [one for one in SUBJECT.claims(Lines(lines)) if one.where.startswith("Table 3, Figure 1b")]
+    assert not [one for one in vllm_claims.SUBJECT.claims(Lines(lines)) if one.where.startswith("Table 3, Figure 1b")]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 from accuracy_paper import ACCURACY, PE, SAME_SPELLING, SHORT, STRICT, THINK_PE, THINK_TRIE
+from accuracy_plots import draw_bars
 from lines import Lines, MissingLineError, Subject
 from results import Claim
 from wording import percent
@@ -264,8 +266,19 @@ def shortlists(lines: Lines) -> Iterator[Claim]:
     )
 
 
+def draw(lines: Lines, directory: Path) -> dict[str, str]:
+    """Table 6: the four arms with the same prompt."""
+    arms = {PE: PE, THINK_PE: THINK_PE, "trie": STRICT + ANY, THINK_TRIE: THINK_TRIE + ANY}
+    panels = {
+        title: {name: _known(lines, arm, what) for name, arm in arms.items()}
+        for title, what in {"right answers": "accuracy", "valid answers": "validity"}.items()
+    }
+    return draw_bars(directory, panels)
+
+
 SUBJECT = Subject(
     "accuracy",
     "accuracy and validity of a small model on labelled sets, and the strategies for large ones",
     [same_prompt, thinking, short_prompt, compliance, high_cardinality, spelling, groups, shortlists],
+    draw,
 )

@@ -13,8 +13,11 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 
+from curves import Curve, draw_curves
 from lines import Lines, Subject, add_saving, converted, finish
+from plots import COLOURS
 from report import Report
 from results import Claim, machine
 
@@ -113,7 +116,26 @@ def group_claims(lines: Lines) -> Iterator[Claim]:
     )
 
 
-SUBJECT = Subject("by_hand", "the trie paper's worked example, and groups of √K", [example_claims, group_claims])
+def draw(lines: Lines, directory: Path) -> dict[str, str]:
+    """How large the two choices are, by the size of the set."""
+    found = {int(line["case"].removeprefix("K=").replace(",", "")): line for line in lines.some(GROUPS, who="groups")}
+    curves = [
+        Curve("one choice of all", {count: count for count in found}, style=":"),
+        Curve("⌈√K⌉", {count: math.ceil(math.sqrt(count)) for count in found}, style="--"),
+        Curve("groups by similarity", {count: line["number"] for count, line in found.items()}, COLOURS["XGrammar"]),
+        Curve(
+            "the largest of them",
+            {count: lines.number(GROUPS, line["case"], "largest group") for count, line in found.items()},
+            COLOURS["trieauto"],
+        ),
+    ]
+    name = "groups_by_k.svg"
+    if not draw_curves(directory / name, {"": curves}, "values in the set (K)", "options", "number", width=6.4):
+        return {}
+    return {name: "Groups first: how many options each of the two choices has, by K (Proposition 2)"}
+
+
+SUBJECT = Subject("by_hand", "the trie paper's worked example, and groups of √K", [example_claims, group_claims], draw)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -10,14 +10,11 @@ from by_k_paper import COMPILE, LIMITS, MASK
 from by_k_run import GENRE, LLGUIDANCE, OUTLINES, PAPERS_TRIE, TRIE, XGRAMMAR, ByK
 from judging import Line, cost_at, crossovers, round_2
 from measure import Timing
-from plots import COLOURS, plot
+from plots import COLOURS, NEUTRAL, plot, seconds_text
 
 COMPILE_PLOT = "compile_by_k.svg"
 MASK_PLOT = "mask_by_k.svg"
-NEUTRAL = "#7d8590"
 DRAWN = (OUTLINES, XGRAMMAR, GENRE, LLGUIDANCE, TRIE)
-UNITS = {1e-7: "0.1 µs", 1e-6: "1 µs", 1e-5: "10 µs", 1e-4: "0.1 ms", 1e-3: "1 ms", 1e-2: "10 ms", 0.1: "0.1 s",
-         1.0: "1 s", 10.0: "10 s", 100.0: "100 s"}  # fmt: skip
 
 
 def draw_compiling(path: Path, by_k: ByK, patience: float) -> None:
@@ -68,16 +65,12 @@ def _scales(axes: Any, counts: list[int], below: str, beside: str) -> None:
     axes.set_xlim(counts[0] / 1.15, counts[-1] * 1.15)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda count, _: f"{count:,.0f}"))
     axes.yaxis.set_major_locator(LogLocator(base=10, numticks=12))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _: _unit(seconds)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _: seconds_text(seconds)))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_minor_formatter(NullFormatter())
     axes.tick_params(which="minor", length=0)
     axes.set_xlabel(below)
     axes.set_title(beside, loc="left", fontsize=11)
-
-
-def _unit(seconds: float) -> str:
-    return next((text for value, text in UNITS.items() if abs(seconds / value - 1) < 0.01), f"{seconds:g} s")
 
 
 def _line(axes: Any, name: str, timings: Mapping[int, Timing], **style: Any) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
+from curves import Curve, by_count, draw_curves, seconds_by_size
 from lines import Lines, MissingLineError, Subject
 from results import Claim
 from wording import duration, span, times
@@ -12,7 +14,7 @@ from wording import duration, span, times
 _claim = partial(Claim, "trie")
 COUNTS = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 PEERS = ("XGrammar", "LLGuidance", "outlines-core")
-FIRST_MASK = "Set to first mask"
+FIRST_MASK, ONE_MASK = "Set to first mask", "One mask into a bitmask row"
 OWN_WAYS = "trieauto's own ways"
 
 
@@ -97,8 +99,21 @@ def aho_corasick(lines: Lines) -> Iterator[Claim]:
     )
 
 
+def draw(lines: Lines, directory: Path) -> dict[str, str]:
+    """To the first mask, and one mask, by K."""
+    panels = {
+        title: [Curve(name, seconds_by_size(lines, section, by_count(COUNTS), name)) for name in ("trieauto", *PEERS)]
+        for title, section in {"set to first mask": FIRST_MASK, "one mask, along values": ONE_MASK}.items()
+    }
+    name = "choices.svg"
+    if not draw_curves(directory / name, panels, "values in the set (K)", ""):
+        return {}
+    return {name: "Sets of up to a million strings: to the first mask, and one mask."}
+
+
 SUBJECT = Subject(
     "choices",
     "sets of 10 to 1,000,000 strings beside XGrammar, LLGuidance and outlines-core, with the project's targets",
     [beyond_a_thousand, one_million, aho_corasick],
+    draw,
 )

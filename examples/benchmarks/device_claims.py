@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
+from curves import Curve, draw_curves
 from lines import Lines, MissingLineError, Subject
+from plots import COLOURS
 from results import Claim
 from wording import duration, faster, three_digits
 
@@ -69,4 +72,23 @@ def steps(lines: Lines) -> Iterator[Claim]:
     )
 
 
-SUBJECT = Subject("device_masks", "masks on the device against masks from the host", [tables, steps])
+def draw(lines: Lines, directory: Path) -> dict[str, str]:
+    """A step of a batch, by its rows."""
+    colours = {HOST: COLOURS["trieauto"], DEVICE: COLOURS["XGrammar"]}
+    panels: dict[str, list[Curve]] = {}
+    for section in lines.sections("A step of a batch on "):
+        kind = section.removeprefix("A step of a batch on ").split()[0]
+        points: dict[str, dict[str, dict[int, float]]] = {}
+        for line in lines.some(section):
+            size, _, batch = line["case"].partition(", batch ")
+            if batch and line["timing"] is not None and line["who"] in colours:
+                points.setdefault(size, {}).setdefault(line["who"], {})[int(batch)] = line["timing"]["median"]
+        for size, of_ways in points.items():
+            panels[f"{size}, on {kind}"] = [Curve(who, found, colours[who]) for who, found in of_ways.items()]
+    name = "device_masks.svg"
+    if not draw_curves(directory / name, panels, "batch", "a step", at_sizes=True):
+        return {}
+    return {name: "A step of a batch: masks from the host and masks made on the device."}
+
+
+SUBJECT = Subject("device_masks", "masks on the device against masks from the host", [tables, steps], draw)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from measure import Timing
-from plots import COLOURS, plot
+from plots import COLOURS, NEUTRAL, plot
 from preparation import COLD, WITH_AHO_CORASICK
 from vocabularies import FAMILIES
 from wording import as_figures
@@ -122,7 +122,7 @@ def draw_masks(families: Sequence[Family], path: Path) -> None:
         for who, style in _STYLES.items():
             axes.plot(sizes, [family.masks[who].median * 1e6 for family in families], label=who, **style)
         paper = [PAPER_PER_STEP[family.name] * 1e6 for family in families]
-        axes.plot(sizes, paper, label="the paper's trie, on its machine", color="#7d8590", linestyle=":")
+        axes.plot(sizes, paper, label="the paper's trie, on its machine", color=NEUTRAL, linestyle=":")
         axes.set_yscale("log")
         axes.set_xlabel("token ids")
         axes.set_ylabel("one mask, µs")

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
+from curves import Curve, by_count, draw_curves, seconds_by_size
 from lines import Lines, MissingLineError, Subject
 from results import Claim
 from wording import duration, listed, percent, times
@@ -127,8 +129,31 @@ def short(lines: Lines) -> Iterator[Claim]:
     )
 
 
+def draw(lines: Lines, directory: Path) -> dict[str, str]:
+    """Table 8: an answer by K, and the compiling in it."""
+    paper = {"trieauto": {10: 0.745, 10_000: 0.745}, "XGrammar": {10: 0.05, 10_000: 5.88}}
+    styles = {"XGrammar, regex": "--", FREE: ":"}
+    panels = {
+        title: [
+            Curve(
+                name,
+                seconds_by_size(lines, SECTIONS["size"], by_count(COUNTS), name + what),
+                style=styles.get(name, "-"),
+                paper=paper.get(name, {}) if not what else {},
+            )
+            for name in (*WAYS, FREE)
+        ]
+        for title, what in {"an answer, compiling included": "", "compiling alone": ": compiling"}.items()
+    }
+    name = "hf_latency.svg"
+    if not draw_curves(directory / name, panels, "values in the set (K)", ""):
+        return {}
+    return {name: "One answer in Hugging Face, by K, SmolLM2-135M on the CPU (Table 8 of the trie paper)"}
+
+
 SUBJECT = Subject(
     "hf_latency",
     "one answer in Hugging Face, compiling included",
     [latency, doubling, short],
+    draw,
 )

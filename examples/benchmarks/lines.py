@@ -1,7 +1,7 @@
 """The lines of a run, looked up; the claims made of them; and where both are saved.
 
-A program's lines are also what its ``--json`` file has, so the claims of an earlier run can be made from that file:
-``python examples/benchmarks/PROGRAM.py --from-json FILE``.
+A program's lines are also what its ``--json`` file and its file in ``results/`` have, so the claims and plots of an
+earlier run can be made from either: ``python examples/benchmarks/PROGRAM.py --from-json FILE``.
 """
 
 from __future__ import annotations
@@ -96,12 +96,10 @@ class Subject:
                 print(f"[{self.program}: no claim of {maker.__name__}: not measured: {error}]", file=sys.stderr)
         return claims
 
-    def save(self, lines: Sequence[JsonLine], directory: Path, about: dict[str, str] | None = None) -> Path:
-        """Make and write the results; ``about`` an earlier run, if it is one."""
+    def save(self, lines: Sequence[JsonLine], directory: Path, earlier: dict[str, Any] | None = None) -> Path:
+        """Make and write the results; of an earlier run, if it is one (see ``Results``)."""
         found = Lines(lines)
-        results = Results(self.program, self.title, {"lines": found.all}, self.claims(found))
-        if about is not None:
-            results.about, results.begun = about, None
+        results = Results(self.program, self.title, {"lines": found.all}, self.claims(found), earlier=earlier or {})
         if self.draw is not None:
             try:
                 results.plots = self.draw(found, directory)
@@ -117,7 +115,7 @@ def add_saving(parser: argparse.ArgumentParser) -> None:
         "--results", type=Path, metavar="DIR", help="write results and claims here (default: results/, for whole runs)"
     )
     parser.add_argument(
-        "--from-json", type=Path, metavar="PATH", help="no run: results and claims of an earlier --json"
+        "--from-json", type=Path, metavar="PATH", help="no run: results, claims, plots of an earlier --json or result"
     )
 
 
@@ -139,9 +137,19 @@ def converted(subject: Subject, arguments: Sequence[str] | None) -> bool:
     if options.from_json is None:
         return False
     document = json.loads(options.from_json.read_text("utf-8"))
+    if "figures" in document:
+        lines = document["figures"]["lines"]
+        earlier = {name: document[name] for name in ("command", "seconds", "machine")}
+    else:
+        lines, earlier = document["lines"], {"seconds": None, "machine": _about(document, options.from_json)}
+    print(subject.save(lines, options.results or DIRECTORY, earlier))
+    return True
+
+
+def _about(document: JsonLine, path: Path) -> dict[str, str]:
+    """What an earlier ``--json`` says of its machine; the versions of engines' programs stand apart there."""
     about = dict(document.get("about", {}))
     about |= about.pop("versions", {})
     about = {"cpu": about.pop("machine")} | about if "machine" in about else about
-    about.setdefault("date", time.strftime("%Y-%m-%d", time.localtime(options.from_json.stat().st_mtime)))
-    print(subject.save(document["lines"], options.results or DIRECTORY, about))
-    return True
+    about.setdefault("date", time.strftime("%Y-%m-%d", time.localtime(path.stat().st_mtime)))
+    return about

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
+from curves import Curve, draw_curves
 from lines import Lines, MissingLineError, Subject
 from results import Claim
 from wording import duration, faster, span
 
 _claim = partial(Claim, "trie")
+START = "schema to first mask"
 ENGINES = ("trieauto", "XGrammar", "LLGuidance")
 CASES = {"tool calling": 1_000, "classification": 500, "entity linking": 5_000}
 PAPER = {"tool calling": "33 ms / 75 ms / –", "classification": "– / – / –", "entity linking": "37 ms / 150 ms / –"}
@@ -96,8 +99,33 @@ def dispatch(lines: Lines) -> Iterator[Claim]:
     )
 
 
+def draw(lines: Lines, directory: Path) -> dict[str, str]:
+    """To the first mask by the size of the enum, for each kind of schema."""
+    panels = {}
+    for case in CASES:
+        sections = {section.partition(":")[0]: section for section in lines.sections(f"{case} ") if START in section}
+        counts = {int(title.rpartition(" ")[2].replace(",", "")): section for title, section in sections.items()}
+        panels[case] = [
+            Curve(
+                name,
+                {
+                    count: line["timing"]["median"]
+                    for count, section in counts.items()
+                    for line in lines.some(section, "to the first mask", name)[:1]
+                    if line["timing"] is not None
+                },
+            )
+            for name in ENGINES
+        ]
+    name = "mixed_schemas.svg"
+    if not draw_curves(directory / name, panels, "values in the enum", "schema to first mask"):
+        return {}
+    return {name: "JSON schemas with an enum among other fields: to the first mask, by the size of the enum."}
+
+
 SUBJECT = Subject(
     "mixed_schemas",
     "JSON schemas with a large enum inside, beside XGrammar and LLGuidance",
     [compiling, masks, dispatch],
+    draw,
 )

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from phase_compile import AHO_CORASICK, DECODING, TRAVERSAL, TRIE, WALK
 from phase_run import Run
-from plots import COLOURS, plot
+from plots import COLOURS, NEUTRAL, plot
 
 PHASES_PLOT = "phases_by_k.svg"
 STYLES = {
-    DECODING: ("#7d8590", "--"),
-    AHO_CORASICK: ("#7d8590", "-"),
+    DECODING: (NEUTRAL, "--"),
+    AHO_CORASICK: (NEUTRAL, "-"),
     TRIE: (COLOURS["XGrammar"], "-"),
     TRAVERSAL: (COLOURS["trieauto"], "-"),
     WALK: (COLOURS["trieauto"], "--"),

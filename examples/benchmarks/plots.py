@@ -15,7 +15,9 @@ COLOURS = {
     "outlines-core": "#b07aa1",
     "GENRE": "#b8860b",
 }
-_NEUTRAL = "#7d8590"  # text and lines: 4:1 to white, 4.5:1 to near black
+NEUTRAL = "#7d8590"  # text and lines: 4:1 to white, 4.5:1 to near black
+_UNITS = {1e-7: "0.1 µs", 1e-6: "1 µs", 1e-5: "10 µs", 1e-4: "0.1 ms", 1e-3: "1 ms", 1e-2: "10 ms", 0.1: "0.1 s",
+          1.0: "1 s", 10.0: "10 s", 100.0: "100 s"}  # fmt: skip
 
 
 @contextmanager
@@ -37,12 +39,12 @@ def plot(path: Path, width: float = 7.2, height: float = 4.2, **options: Any) ->
         "axes.spines.top": False,
         "axes.spines.right": False,
         "axes.grid": True,
-        "grid.color": _NEUTRAL,
+        "grid.color": NEUTRAL,
         "grid.alpha": 0.25,
         "legend.frameon": False,
         **dict.fromkeys(
             ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color", "legend.labelcolor"),
-            _NEUTRAL,
+            NEUTRAL,
         ),
     }
     with pyplot.rc_context(style):
@@ -51,3 +53,8 @@ def plot(path: Path, width: float = 7.2, height: float = 4.2, **options: Any) ->
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, format="svg", transparent=True, metadata={"Date": None})
         pyplot.close(figure)
+
+
+def seconds_text(seconds: float) -> str:
+    """Of a tick of a logarithmic axis: "10 µs"."""
+    return next((text for value, text in _UNITS.items() if abs(seconds / value - 1) < 0.01), f"{seconds:g} s")

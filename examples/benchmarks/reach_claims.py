@@ -19,6 +19,7 @@ from reach_paper import (
     VANILLA,
     Rates,
 )
+from reach_plots import draw
 from results import Claim, Verdict
 from wording import duration, listed, percent, span, three_digits, times
 
@@ -262,4 +263,5 @@ SUBJECT = Subject(
     "reachability",
     "answers within a token budget: the five experiments of the reachability paper",
     [traps, json_objects, agent, flat, vocabulary, equal, offline, memory, model],
+    draw,
 )

@@ -62,8 +62,8 @@ class Results:
         title: what it measures, for the page.
         figures: everything that was measured, as JSON: seconds and bytes, not rounded.
         plots: file names of the plots in ``results/``, each with a sentence that says what it shows.
-        about: what ran where, and when; by default this process, now.
-        begun: when the run began (``time.monotonic``); None if it was another process, at another time.
+        earlier: of a run at another time, what is known of it instead of this process: "command", "seconds" (None if
+            unknown), "machine".
     """
 
     program: str
@@ -71,8 +71,7 @@ class Results:
     figures: dict[str, Any] = field(default_factory=dict)
     claims: list[Claim] = field(default_factory=list)
     plots: dict[str, str] = field(default_factory=dict)
-    about: dict[str, str] = field(default_factory=lambda: machine())
-    begun: float | None = field(default_factory=lambda: _BEGIN)
+    earlier: dict[str, Any] = field(default_factory=dict)
 
     def save(self, directory: Path = DIRECTORY) -> Path:
         """Write it as JSON. A run of the same program before is replaced."""
@@ -81,12 +80,12 @@ class Results:
             "program": self.program,
             "title": self.title,
             "command": " ".join(["python", f"examples/benchmarks/{self.program}.py", *_arguments()]),
-            "seconds": None if self.begun is None else round(time.monotonic() - self.begun, 1),
-            "machine": self.about,
+            "seconds": round(time.monotonic() - _BEGIN, 1),
+            "machine": machine(),
             "figures": self.figures,
             "claims": [asdict(claim) for claim in self.claims],
             "plots": self.plots,
-        }
+        } | self.earlier
         path = directory / f"{self.program}.json"
         path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         return path

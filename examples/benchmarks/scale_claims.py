@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
+from curves import Curve, draw_curves
 from lines import Lines, MissingLineError, Subject
+from plots import COLOURS
 from results import Claim
 from wording import duration, span, three_digits
 
@@ -74,6 +77,30 @@ def updates(lines: Lines) -> Iterator[Claim]:
     )
 
 
+def draw(lines: Lines, directory: Path) -> dict[str, str]:
+    """What is done with a set as a whole, and a step of decoding, by the set's size."""
+    sets = _sets(lines)
+
+    def points(case: str, who: str) -> dict[int, float]:
+        return {
+            size: line["timing"]["median"]
+            for section, size in sets.items()
+            for line in lines.some(section, case, who)[:1]
+            if line["timing"] is not None
+        }
+
+    curves = [
+        Curve("set to first mask", points("set to first mask", "trieauto"), COLOURS["trieauto"], style=""),
+        Curve("100 in, 100 out", points("updates", "100 in, 100 out"), COLOURS["XGrammar"], style=""),
+        Curve("budgets, once", points("distances", "for budgets, once"), COLOURS["GENRE"], style=""),
+        Curve("a mask and a token", points("step", "mask and token"), COLOURS["LLGuidance"], style=""),
+    ]
+    name = "scale.svg"
+    if not draw_curves(directory / name, {"": curves}, "values in the set", "", width=6.4):
+        return {}
+    return {name: "Sets of real names: what the whole set costs, and what a step of decoding does."}
+
+
 SUBJECT = Subject(
-    "scale", "sets of hundreds of thousands of real names: compiling, updates, parts, files", [large, updates]
+    "scale", "sets of hundreds of thousands of real names: compiling, updates, parts, files", [large, updates], draw
 )

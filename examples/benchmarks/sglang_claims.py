@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
+from curves import Curve, draw_curves
 from engine_claims import MODELS, rates, share_valid
 from lines import Lines, MissingLineError, Subject
 from results import Claim
@@ -78,4 +80,20 @@ def new_sets(lines: Lines) -> Iterator[Claim]:
     )
 
 
-SUBJECT = Subject("sglang_throughput", "SGLang with each of its grammar backends and with ours", [throughput, new_sets])
+def draw(lines: Lines, directory: Path) -> dict[str, str]:
+    """Requests per second by how many come at once."""
+
+    def points(model: str, name: str) -> dict[int, float]:
+        found = {at_once: _rate(lines, model, name, CASES[0], at_once) for at_once in AT_ONCE}
+        return {at_once: rate for at_once, rate in found.items() if rate is not None}
+
+    panels = {title: [Curve(name, points(model, name)) for name in BACKENDS] for model, title in MODELS.items()}
+    name = "sglang_throughput.svg"
+    if not draw_curves(directory / name, panels, "requests at once", "requests per second", "number", at_sizes=True):
+        return {}
+    return {name: "SGLang: requests per second by how many come at once, K=1,000 tool names, up to 32 tokens"}
+
+
+SUBJECT = Subject(
+    "sglang_throughput", "SGLang with each of its grammar backends and with ours", [throughput, new_sets], draw
+)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plots import COLOURS, plot
+from plots import COLOURS, NEUTRAL, plot
 from structure_run import Structure
 
 MEMORY_PLOT = "memory_by_k.svg"
 DEPTH_PLOT = "tokens_by_depth.svg"
-NEUTRAL = "#7d8590"
 
 
 def draw_memory(path: Path, run: Structure) -> None:

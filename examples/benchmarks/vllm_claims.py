@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from curves import Curve, draw_curves
 from engine_claims import MODELS, rates, share_valid, tokens_each
 from lines import JsonLine, Lines, MissingLineError, Subject
 from results import Claim
@@ -211,31 +212,19 @@ def _one_request(lines: Lines) -> Iterator[Claim]:
 
 def draw(lines: Lines, directory: Path) -> dict[str, str]:
     """Figure 1b: requests per second by batch."""
-    from plots import COLOURS, plot
 
-    colours = {
-        "trieauto, processor": (COLOURS["trieauto"], "-"),
-        "trieauto, backend": (COLOURS["trieauto"], "--"),
-        "XGrammar": (COLOURS["XGrammar"], "-"),
-        "LLGuidance": (COLOURS["LLGuidance"], "-"),
-        FREE: ("#7d8590", ":"),
+    def points(model: str, way: str) -> dict[int, float]:
+        rates_of = {batch: _rate(lines, model, way, K, batch) for batch in BATCHES}
+        return {batch: rate for batch, rate in rates_of.items() if rate is not None}
+
+    styles = {"trieauto, backend": "--", FREE: ":"}
+    panels = {
+        title: [Curve(way, points(model, way), style=styles.get(way, "-")) for way in (*WAYS, FREE)]
+        for model, title in MODELS.items()
     }
-    models = [model for model in MODELS if lines.sections(f"{model}, ")]
-    if not models:
-        return {}
     name = "vllm_throughput.svg"
-    with plot(directory / name, 8.6, 3.8, ncols=len(models), squeeze=False, sharey=True) as (_, axes):
-        for axis, model in zip(axes[0], models, strict=True):
-            for way, (colour, style) in colours.items():
-                points = [(batch, _rate(lines, model, way, K, batch)) for batch in BATCHES]
-                known = [(batch, rate) for batch, rate in points if rate is not None]
-                if known:
-                    axis.plot(*zip(*known, strict=True), style, color=colour, marker="o", markersize=4, label=way)
-            axis.set(title=MODELS[model], xlabel="batch", xscale="log", yscale="log")
-            axis.set_xticks(BATCHES, [str(batch) for batch in BATCHES])
-            axis.minorticks_off()
-        axes[0][0].set_ylabel("requests per second")
-        axes[0][-1].legend(fontsize=8)
+    if not draw_curves(directory / name, panels, "batch", "requests per second", "number", at_sizes=True):
+        return {}
     return {name: "vLLM: requests per second by batch size, K=1,000 tool names (Figure 1b of the trie paper)"}
 
 
