@@ -55,17 +55,15 @@ def walk_seconds(
     fill, clock, seconds = engine.fill(matcher, engine.allocate(1)), time.perf_counter, []
     begun = clock()
     for answer in answers:
-        if clock() - begun > patience:
-            break
         engine.reset(matcher)
-        for token_id in answer.token_ids:
+        for token_id in (None, *answer.token_ids):
+            if token_id is not None:
+                engine.accept(matcher, token_id)
             begin = clock()
+            if begin - begun > patience:
+                return seconds
             fill()
             seconds.append(clock() - begin)
-            engine.accept(matcher, token_id)
-        begin = clock()
-        fill()
-        seconds.append(clock() - begin)
     return seconds
 
 
