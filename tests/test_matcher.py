@@ -120,6 +120,23 @@ def test_bad_bitmasks(constraint: trieauto.Constraint, bitmask: object, index: i
         matcher.fill_next_token_bitmask(bitmask, index)
     with pytest.raises(trieauto.TrieautoError, match=message):
         trieauto.fill_next_token_bitmasks([matcher], bitmask, [index])
+    if index == 0:  # a batch of one goes another way
+        with pytest.raises(trieauto.TrieautoError, match=message):
+            trieauto.fill_next_token_bitmasks([matcher], bitmask)
+
+
+def test_a_batch_of_one_is_a_row(constraint: trieauto.Constraint) -> None:
+    matcher = constraint.matcher()
+    for token_id in (None, *matcher.allowed_token_ids().tolist()):
+        matcher = constraint.matcher()
+        if token_id is not None:
+            assert matcher.accept_token(token_id)
+        rows = [trieauto.allocate_token_bitmask(2, constraint.vocabulary.size) for _ in range(3)]
+        trieauto.fill_next_token_bitmasks([matcher], rows[0])
+        trieauto.fill_next_token_bitmasks((matcher,), rows[1])
+        matcher.fill_next_token_bitmask(rows[2])
+        assert bits(rows[0][0]) == bits(rows[1][0]) == bits(rows[2][0]) == matcher.allowed_token_ids().tolist()
+        assert (rows[0][1] == rows[1][1]).all()
 
 
 def test_bad_batches(constraint: trieauto.Constraint) -> None:

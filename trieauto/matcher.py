@@ -375,6 +375,9 @@ def fill_next_token_bitmasks(
     Raises:
         TrieautoError: a bitmask or indices that do not fit.
     """
+    if indices is None and type(matchers) is list and len(matchers) == 1 and isinstance(matchers[0], Matcher):
+        matchers[0].fill_next_token_bitmask(bitmask)  # without the array of a batch, which costs as much as the mask
+        return
     target = row_target(bitmask)
     try:
         records = np.array([matcher._record for matcher in matchers], np.int64)
