@@ -100,7 +100,10 @@ def measure(run: Run, mixed: Mixed) -> None:
     if "first-mask" in run.rows:
         _starts(run, mixed, engines, {name: cost for name, cost in tried.items() if name not in engines})
     if "steps" in run.rows:
-        _steps(run, mixed, different)
+        # A single mask can take a peer minutes, and only a process can be stopped in the middle of it.
+        tried = {name: run.alone(name, mixed, run.num_documents) for name in different if mixed.count >= CHILD_FROM}
+        failures = {name: cost for name, cost in tried.items() if isinstance(cost, str)}
+        _steps(run, mixed, {name: engine for name, engine in different.items() if name not in failures}, failures)
     if "memory" in run.rows and mixed.count >= run.memory_from:
         _memory(run, mixed)
 
@@ -155,9 +158,11 @@ def _start_target(name: str, count: int) -> float | None:
     return 1.0 if name.startswith("LLGuidance") and count >= 100 else None
 
 
-def _steps(run: Run, mixed: Mixed, engines: dict[str, MixedEngine]) -> None:
+def _steps(run: Run, mixed: Mixed, engines: dict[str, MixedEngine], failures: dict[str, str]) -> None:
     progress(f"{mixed}: masks while answers are written")
     section = run.report.section(f"{mixed}: a mask while answers are written")
+    for name, failure in failures.items():
+        section.add("all", name, note=f"skipped: {run.num_documents} answers: {failure}")
     timings = step_timings(engines, mixed, run.num_documents, min(run.rounds, 5), run.patience)
     for phase, ours in timings[OURS].items():
         for name, of_phases in timings.items():
