@@ -10,13 +10,13 @@ from accuracy_paper import ACCURACY, PE, SAME_SPELLING, SHORT, STRICT, THINK_PE,
 from accuracy_plots import draw_bars
 from lines import Lines, MissingLineError, Subject
 from results import Claim
-from wording import percent
+from wording import listed, percent, times
 
 _claim = partial(Claim, "trie")
 SETS = ("TREC", "MASSIVE", "Banking77", "CLINC150")
 ANY = ", any tokens"
 
-SMALL = "SmolLM2-135M is far smaller than the paper's models (1.7 to 20 billion parameters)."
+SMALL = "100 samples a cell; SmolLM2-135M is far smaller than the paper's models (1.7 to 20 billion parameters)."
 COUNTS = (10, 100, 500, 1_000, 2_000, 5_000)
 
 
@@ -72,6 +72,7 @@ def thinking(lines: Lines) -> Iterator[Claim]:
     if not names:
         raise MissingLineError(THINK_TRIE)
     best = [name for name in names if found[3][name] >= max(accuracy[name] for accuracy in found)]
+    last = [name for name in names if found[3][name] <= min(accuracy[name] for accuracy in found)]
     rows = "; ".join(f"{name}: {' / '.join(percent(accuracy[name]) for accuracy in found)}" for name in names)
     yield _claim(
         where="Table 6, Section 5.3, thinking",
@@ -79,8 +80,8 @@ def thinking(lines: Lines) -> Iterator[Claim]:
         "PE / think + trie)",
         reported="TREC: 36.3 % / – / – / 63.1 %" if "TREC" in names else "all four sets",
         measured=rows,
-        verdict="holds" if len(best) == len(names) else "in part" if best else "does not hold",
-        comment=f"So on {len(best)} of {len(names)} sets here. {SMALL}",
+        verdict="holds" if len(best) == len(names) else "in part" if 2 * len(best) >= len(names) else "does not hold",
+        comment=f"The most accurate on {len(best)} of {len(names)} sets here, the least on {len(last)}. {SMALL}",
         order=2,
     )
     worse = [name for name in names if found[2][name] < found[0][name]]
@@ -90,6 +91,7 @@ def thinking(lines: Lines) -> Iterator[Claim]:
         reported="Qwen3-8B on Banking77: 37.6 % against 48.8 %",
         measured=", ".join(f"{name} {percent(found[2][name])} against {percent(found[0][name])}" for name in names),
         verdict="holds" if 2 * len(worse) >= len(names) else "in part" if worse else "does not hold",
+        comment=f"It does on {len(worse)} of {len(names)} sets. {SMALL}",
         order=3,
     )
 
@@ -99,14 +101,18 @@ def short_prompt(lines: Lines) -> Iterator[Claim]:
     names = [name for name in SETS if name in strict and name in short]
     if not names:
         raise MissingLineError(SHORT)
+    valid = [_known(lines, arm + ANY, "validity") for arm in (STRICT, SHORT)]
     yield _claim(
         where="Appendix C.1",
-        says="A shorter prompt may rely on the trie to enforce validity (accuracy: strict prompt / short prompt)",
+        says="A shorter prompt may rely on the trie to enforce validity "
+        "(accuracy, and how many are valid: strict prompt / short prompt)",
         reported="two prompts, no comparison of them in the text",
-        measured="; ".join(f"{name}: {percent(strict[name])} / {percent(short[name])}" for name in names),
-        verdict="holds"
-        if all(_known(lines, SHORT + ANY, "validity")[name] == 100 for name in names)
-        else "does not hold",
+        measured="; ".join(
+            f"{name}: {percent(strict[name])} ({percent(valid[0][name])} valid) / {percent(short[name])} "
+            f"({percent(valid[1][name])} valid)"
+            for name in names
+        ),
+        verdict="holds" if all(valid[1][name] == 100 for name in names) else "does not hold",
         comment="The strict prompt is more accurate on "
         f"{sum(strict[name] > short[name] for name in names)} of {len(names)} sets, the short one on "
         f"{sum(strict[name] < short[name] for name in names)}.",
@@ -167,7 +173,9 @@ def high_cardinality(lines: Lines) -> Iterator[Claim]:
             f"K={n:,}: " + " / ".join(percent(found[n]) if n in found else "–" for found in cells) for n in large
         ),
         verdict="holds" if held and min(others) < 100 else "does not hold",
-        comment=f"{SMALL} Without the trie at most {percent(max(others))} of its answers are names of the set.",
+        comment="Without the trie "
+        + (f"at most {percent(max(others))}" if max(others) else "none")
+        + f" of its answers are names of the set. {SMALL}",
     )
     thousands = {count: share for count, share in free.items() if count >= 1_000}
     if not thousands:
@@ -203,7 +211,7 @@ def spelling(lines: Lines) -> Iterator[Claim]:
 
 
 def groups(lines: Lines) -> Iterator[Claim]:
-    rows, drops, kept = [], [], []
+    rows, drops, kept, grouped = [], [], [], []
     for name in SETS:
         title = next(iter(lines.sections(f"{name}: strategies")), None)
         if title is None:
@@ -216,22 +224,30 @@ def groups(lines: Lines) -> Iterator[Claim]:
         kept.append(min(lines.number(title, arm, "validity") for arm in arms))
         rows.append(f"{name}: {' / '.join(map(percent, [plain, *shares, right]))}")
         drops.append(shares[0] - min(shares[1:]))
+        grouped.append(shares[0])
     if not rows:
         raise MissingLineError("strategies")
     yield _claim(
         where="Appendix I",
         says="Groups first is robust to 10 to 20 % of the values in a wrong group "
-        "(accuracy: plain trie / groups / 10 % wrong / 20 % wrong / right group chosen)",
+        "(accuracy, canonical tokens: plain trie / groups / 10 % wrong / 20 % wrong / right group chosen)",
         reported="no figures; 'a preliminary direction'",
         measured="; ".join(rows),
-        verdict="holds" if max(drops) <= 5 else "in part" if min(kept) == 100 else "does not hold",
+        # Where next to nothing is right there is nothing to lose, which is no sign of robustness.
+        verdict="holds"
+        if max(drops) <= 5 and min(grouped) >= 20
+        else "in part"
+        if min(kept) == 100
+        else "does not hold",
         comment=f"All answers stay {percent(min(kept))} valid, and each call has about √K options. With values in a "
-        f"wrong group accuracy falls by up to {max(drops):.0f} points. {SMALL}",
+        f"wrong group accuracy falls by {max(drops):.0f} of 100 at most; but with groups so few answers are right "
+        f"({percent(min(grouped))} to {percent(max(grouped))}) that this says little. {SMALL}",
     )
 
 
 def shortlists(lines: Lines) -> Iterator[Claim]:
-    rows, best, kept, slower = [], [], [], []
+    rows, best, kept = [], [], []
+    ratios: dict[str, float] = {}
     scorers = ("TF-IDF", "rapidfuzz", "embedding")
     for name in SETS:
         title = next(iter(lines.sections(f"{name}: strategies")), None)
@@ -239,7 +255,7 @@ def shortlists(lines: Lines) -> Iterator[Claim]:
             continue
         recalls = [lines.number(title, f"shortlist by {scorer}", "Recall@20") for scorer in scorers]
         seconds = [lines.number(title, f"shortlist by {scorer}", "time") for scorer in scorers]
-        slower.append(min(seconds) / lines.number(title, "the plain trie", "time"))
+        ratios[name] = min(seconds) / lines.number(title, "the plain trie", "time")
         kept += [lines.number(title, f"shortlist by {scorer}", "validity") for scorer in scorers]
         rows.append(f"{name}: {' / '.join(map(percent, recalls))}")
         best.append(max(recalls))
@@ -258,10 +274,12 @@ def shortlists(lines: Lines) -> Iterator[Claim]:
         where="Appendix J, guarantee",
         says="A shortlist trades the guarantee of validity for speed",
         reported="in one sentence traded away, in the next kept by a cascade",
-        measured=f"{percent(min(kept))} valid with the cascade; time over the plain trie's, fastest scorer: "
-        + ", ".join(f"{ratio:.2g}" for ratio in slower),
+        measured=f"{percent(min(kept))} valid with the cascade; with the fastest scorer the plain trie's time "
+        + listed({name: times(ratio) for name, ratio in ratios.items()}),
         verdict="does not hold" if min(kept) == 100 else "holds",
-        comment="With a cascade that falls back on more values nothing need be given up. Below 1 is time saved.",
+        comment="With a cascade that falls back on the whole set nothing need be given up. "
+        + ("No time is saved with sets of 42 to 150 labels; " if min(ratios.values()) >= 1 else "")
+        + "for a set of 5,000 values see Table 12.",
         order=2,
     )
 

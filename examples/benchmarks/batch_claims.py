@@ -10,6 +10,7 @@ from typing import Any
 from measure import Timing
 from peers import ROW_BY_ROW
 from plots import COLOURS, plot
+from restoring import restored
 from results import Claim, Verdict
 from wording import as_figures, duration, span, times
 
@@ -43,6 +44,15 @@ class Kind:
 
     def ratio(self, size: int, who: str, ours: str = "trieauto") -> float:
         return self.seconds(size, who) / self.seconds(size, ours)
+
+    @classmethod
+    def of_json(cls, figures: dict[str, Any]) -> Kind:
+        """What ``as_json`` made the figures of."""
+        timings = {
+            size: {who: (figures_of, figures_of["threads"]) for who, figures_of in row.items()}
+            for size, row in figures["timings"].items()
+        }
+        return restored(cls, {**figures, "timings": timings})
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -158,6 +168,7 @@ def _many_sets(batches: Batches) -> Claim:
         f"{times(alone['LLGuidance'])} our time. {sum(kind.compared for kind in batches.kinds.values()):,} rows "
         f"compared, {batches.different} different.",
         "holds" if min(faster) > 1 else "in part" if max(faster) > 1 else "does not hold",
+        f"The figures are of sets of {one.count:,} tool names.",
     )
 
 

@@ -16,6 +16,7 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from batch_claims import EACH, LARGER, ONE, Batches, Kind, claims, draw
 from batching import batch_timings, park
@@ -23,7 +24,7 @@ from family_measures import Effort, make_engines
 from ours import Trieauto, TrieautoOwnBuffers
 from peers import Engine, LLGuidance, XGrammar
 from report import Report, progress
-from results import DIRECTORY, Results
+from results import DIRECTORY, Results, add_from_json, earlier_run
 from vocabularies import qwen
 
 from trieauto.demo_sets import tool_names
@@ -38,7 +39,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="batches of up to 4, sets of 100 and 200")
     parser.add_argument("--results", type=Path, default=DIRECTORY, metavar="DIR", help="where to write")
+    add_from_json(parser)
     options = parser.parse_args(arguments)
+    if options.from_json is not None:
+        figures, earlier = earlier_run(options.from_json)
+        kinds = {name: Kind.of_json(figures_of) for name, figures_of in figures["kinds"].items()}
+        row_bytes = 4 * -(-figures["token_ids"] // 32)
+        return _save(Batches(list(kinds[ONE].timings), row_bytes, kinds), options.results, earlier)
     effort = Effort(0.05, 3, 0) if options.quick else Effort(1.0, 31, 0)
     sizes, count, large = ([1, 4], 100, 200) if options.quick else (SIZES, COUNT, LARGE)
     engines = make_engines(qwen(), ENGINES)
@@ -49,15 +56,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     batches.kinds[EACH] = _measure(engines, EACH, each, sizes, effort, report)
     ends = [sizes[0], sizes[-1]]
     batches.kinds[LARGER] = _measure(engines, LARGER, [tool_names(large)], ends, effort, report)
+    return _save(batches, options.results, {})
+
+
+def _save(batches: Batches, directory: Path, earlier: dict[str, Any]) -> int:
     results = Results("batches", "Masks of a batch in one call, of one set or many (Table 19)")
+    results.earlier = earlier
     results.figures = {
         "token_ids": qwen().size,
         "kinds": {name: kind.as_json() for name, kind in batches.kinds.items()},
     }
     results.claims = claims(batches)
-    draw(batches, options.results / "batches.svg")
+    draw(batches, directory / "batches.svg")
     results.plots = {"batches.svg": "The rows of a batch filled in one call: one set for all rows, or a set for each."}
-    print(f"\n{results.save(options.results)}")
+    print(f"\n{results.save(directory)}")
     for claim in results.claims:
         print(f"{claim.verdict:<14} {claim.where}: {claim.says}\n{'':<15}{claim.measured} {claim.comment}")
     return 1 if batches.different else 0

@@ -26,7 +26,8 @@ from judging import crossovers, said_crossings
 from measure import Timing, in_turns
 from peers import PEERS
 from report import progress
-from results import DIRECTORY, Results
+from restoring import restored
+from results import DIRECTORY, Results, add_from_json, earlier_run
 from rows_compile import GIVEN_UP, LONG, all_forms, time_first_masks
 from rows_masks import other_masks
 from token_tries import TOKEN_TRIES, canonical_walks
@@ -107,9 +108,26 @@ class Run:
             section.add(case, name, note="stopped at a smaller set" if why == GIVEN_UP else f"stopped: {why}")
 
 
-def results(by_k: ByK, patience: float) -> Results:
-    """All of it as JSON, with the claims."""
-    compiling = by_k.medians(by_k.compiling)
+_TITLES = {
+    "compiling": "set to first mask",
+    "masks": "one mask",
+    "forms": "forms in seconds, best of a few",
+    "fastest_form": "fastest form",
+    "stopped": "stopped",
+    "stopped_masks": "stopped before all masks",
+    "different": "places with other masks than ours, and places",
+}
+"""What the figures call the parts of a run."""
+
+
+def by_k_of(figures: dict[str, Any]) -> ByK:
+    """What ``results`` made the figures of."""
+    return restored(ByK, {name: figures[title] for name, title in _TITLES.items()})
+
+
+def results(by_k: ByK, patience: float, earlier: dict[str, Any] | None = None) -> Results:
+    """All of it as JSON, with the claims; of an ``earlier`` run, if it is one (see ``Results``)."""
+    figures, compiling = asdict(by_k), by_k.medians(by_k.compiling)
     crossing = {
         name: {other: crossovers(compiling[name], line) for other, line in compiling.items() if other != name}
         for name in OURS
@@ -120,25 +138,16 @@ def results(by_k: ByK, patience: float) -> Results:
         figures={
             "tokenizer": "Qwen, 151,646 ids",
             "patience in seconds": patience,
-            "set to first mask": _as_json(by_k.compiling),
-            "one mask": _as_json(by_k.masks),
-            "forms in seconds, best of a few": by_k.forms,
-            "fastest form": by_k.fastest_form,
-            "stopped": by_k.stopped,
-            "stopped before all masks": by_k.stopped_masks,
             "crossovers of set to first mask": crossing,
-            "places with other masks than ours, and places": by_k.different,
+            **{title: figures[name] for name, title in _TITLES.items()},
         },
         claims=claims(by_k, patience),
         plots={
             COMPILE_PLOT: "From the set to the first mask by K. Crosses are the paper's own figures, on its machine.",
             MASK_PLOT: "One mask by K, along values as the tokenizer writes them.",
         },
+        earlier=earlier or {},
     )
-
-
-def _as_json(lines: dict[str, dict[int, Timing]]) -> dict[str, dict[int, dict[str, Any]]]:
-    return {name: {count: asdict(timing) for count, timing in line.items()} for name, line in lines.items()}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -148,12 +157,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--patience", type=float, default=60.0, help="seconds after which a peer is stopped")
     parser.add_argument("--seconds", type=float, help="for each measurement (default 1)")
     parser.add_argument("--results", type=Path, default=DIRECTORY, metavar="DIR", help="where JSON and plots go")
+    add_from_json(parser)
     options = parser.parse_args(arguments)
     counts = sorted(options.counts or ([10, 30] if options.quick else COUNTS))
     context = Context(counts, options.patience, None)
     run = Run(context, options.seconds or (0.05 if options.quick else 1.0))
-    run.all_sets()
-    found = results(run.by_k, options.patience)
+    if options.from_json is not None:
+        figures, earlier = earlier_run(options.from_json)
+        run.by_k = by_k_of(figures)
+        found = results(run.by_k, figures["patience in seconds"], earlier)
+    else:
+        run.all_sets()
+        found = results(run.by_k, options.patience)
     print("\nWhere lines cross (set to first mask)")
     for name, others in found.figures["crossovers of set to first mask"].items():
         for other, crossing in others.items():

@@ -14,6 +14,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from family_claims import claims
 from family_figures import Family, draw_masks, draw_speedups
@@ -27,7 +28,7 @@ from family_measures import (
     preparations,
 )
 from report import Report, progress
-from results import DIRECTORY, Results
+from results import DIRECTORY, Results, add_from_json, earlier_run
 from vocabularies import FAMILIES, VOCABULARIES, families_here
 
 COUNTS = [10, 100, 1_000, 5_000, 10_000]  # the paper's, of which its text names 1,000 to 10,000 for this table
@@ -40,7 +41,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--families", nargs="+", choices=FAMILIES, metavar="NAME", help=", ".join(FAMILIES))
     parser.add_argument("--counts", nargs="+", type=int, metavar="K", help="sizes of the sets")
     parser.add_argument("--results", type=Path, default=DIRECTORY, metavar="DIR", help="where to write")
+    add_from_json(parser)
     options = parser.parse_args(arguments)
+    if options.from_json is not None:
+        figures, earlier = earlier_run(options.from_json)
+        kept = [Family.of_json(name, figures_of) for name, figures_of in figures["families"].items()]
+        return _save(kept, figures["masks_at"], options.results, earlier)
     here, missing = families_here()
     names = options.families or (here[:2] if options.quick else list(FAMILIES))
     for name in names:
@@ -52,16 +58,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     counts = sorted(options.counts or ([10, 100] if options.quick else COUNTS))
     report = Report()
     families = [_measure(name, counts, effort, report) for name in names]
+    return _save(families, min(MASKS_AT, max(counts)), options.results, {})
+
+
+def _save(families: list[Family], masks_at: int, directory: Path, earlier: dict[str, Any]) -> int:
     results = Results("families", "Seven families of tokenizers: compile time and masks by vocabulary (Table 5)")
-    results.figures = {"families": {family.name: family.as_json() for family in families}, "masks_at": MASKS_AT}
-    results.claims = claims(families, min(MASKS_AT, max(counts)))
-    draw_speedups(families, options.results / "families_compile.svg")
-    draw_masks(families, options.results / "families_masks.svg")
+    results.earlier = earlier
+    results.figures = {"families": {family.name: family.as_json() for family in families}, "masks_at": masks_at}
+    results.claims = claims(families, masks_at)
+    draw_speedups(families, directory / "families_compile.svg")
+    draw_masks(families, directory / "families_masks.svg")
     results.plots = {
         "families_compile.svg": "How many times faster than XGrammar a set has its first mask, by tokenizer and K.",
         "families_masks.svg": "One mask into a row of bits, by the size of the vocabulary.",
     }
-    print(f"\n{results.save(options.results)}")
+    print(f"\n{results.save(directory)}")
     for claim in results.claims:
         print(f"{claim.verdict:<14} {claim.where}: {claim.says}\n{'':<15}{claim.measured} {claim.comment}")
     return 1 if any(family.different for family in families) else 0

@@ -10,6 +10,7 @@ from typing import Any
 from measure import Timing
 from plots import COLOURS, NEUTRAL, plot
 from preparation import COLD, WITH_AHO_CORASICK
+from restoring import restored
 from vocabularies import FAMILIES
 from wording import as_figures
 
@@ -81,6 +82,15 @@ class Family:
 
     def preparation_ratio(self, who: str) -> float:
         return self.preparations[who].median / self.preparations[COLD].median
+
+    @classmethod
+    def of_json(cls, name: str, figures: dict[str, Any]) -> Family:
+        """What ``as_json`` made the figures of."""
+        first = {
+            count: {who: (figures_of, figures_of["form"]) for who, figures_of in row.items()}
+            for count, row in figures["first_masks"].items()
+        }
+        return restored(cls, {**figures, "name": name, "first_masks": first})
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -18,6 +18,7 @@ import random
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from family_measures import Effort, make_engines, preparations, tried
 from format_claims import FamilyFormats, FormatFigures, claims, draw
@@ -25,7 +26,7 @@ from measure import clocked
 from ours import Trieauto
 from peers import Engine, Form, LLGuidance, XGrammar, lark_regex
 from report import Report, progress
-from results import DIRECTORY, Results
+from results import DIRECTORY, Results, add_from_json, earlier_run
 from vocabularies import FAMILIES, VOCABULARIES, ByteVocabulary, families_here
 from walks import Walk, WalkTimer, disagreements
 
@@ -89,7 +90,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="two of the families that are here")
     parser.add_argument("--families", nargs="+", choices=FAMILIES, metavar="NAME", help=", ".join(FAMILIES))
     parser.add_argument("--results", type=Path, default=DIRECTORY, metavar="DIR", help="where to write")
+    add_from_json(parser)
     options = parser.parse_args(arguments)
+    if options.from_json is not None:
+        figures, earlier = earlier_run(options.from_json)
+        kept = [FamilyFormats.of_json(name, figures_of) for name, figures_of in figures["families"].items()]
+        return _save(kept, options.results, earlier)
     here, missing = families_here()
     names = options.families or (here[:2] if options.quick else list(FAMILIES))
     if set(names) & set(missing):
@@ -97,15 +103,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     effort = Effort(0.05, 3, 8) if options.quick else Effort(1.0, 31, 64)
     report = Report()
-    families = [_measure(name, effort, report) for name in names]
+    return _save([_measure(name, effort, report) for name in names], options.results, {})
+
+
+def _save(families: list[FamilyFormats], directory: Path, earlier: dict[str, Any]) -> int:
     results = Results("formats", "Fixed formats against regexes, by tokenizer (Table 17)")
+    results.earlier = earlier
     results.figures = {"families": {family.name: family.as_json() for family in families}}
     results.claims = claims(families)
-    draw(families, options.results / "formats.svg")
+    draw(families, directory / "formats.svg")
     results.plots = {
         "formats.svg": "How many times faster than XGrammar's regex a format has its first mask, by tokenizer."
     }
-    print(f"\n{results.save(options.results)}")
+    print(f"\n{results.save(directory)}")
     for claim in results.claims:
         print(f"{claim.verdict:<14} {claim.where}: {claim.says}\n{'':<15}{claim.measured} {claim.comment}")
     return 1 if any(family.different for family in families) else 0

@@ -65,8 +65,8 @@ def latency(lines: Lines) -> Iterator[Claim]:
         measured="; ".join(f"K={count:,}: {_cells(lines, count)}" for count in counts),
         verdict="holds" if is_flat and theirs > 2 * ours[-1] else "in part" if theirs > ours[-1] else "does not hold",
         comment=f"At K={last:,} trieauto is {times(theirs / ours[-1])} faster than XGrammar's faster way. What is left "
-        "of ours is the model: longer names take more steps. The paper's figures lump Outlines, SGLang and XGrammar "
-        "together.",
+        "of ours, and of LLGuidance's, is the model (SmolLM2, a vocabulary of 49,152 tokens): which name it chooses, "
+        "and in how many steps. The paper's figures lump Outlines, SGLang and XGrammar together.",
     )
     first = counts[0]
     ours_first, theirs_first = _both(lines, first)
@@ -99,15 +99,13 @@ def doubling(lines: Lines) -> Iterator[Claim]:
     fsms = {name: ratio for name, ratio in wholes.items() if name != "trieauto"}
     yield _claim(
         where="Appendix A",
-        says="With an FSM, doubling K more than doubles the time of an answer",
+        says="With an FSM, doubling K more than doubles the time of an answer "
+        f"(K={larger:,} over K={smaller:,}: {' / '.join(wholes)})",
         reported="no figures",
-        measured=f"K={larger:,} over K={smaller:,}, an answer: {listed({n: times(r) for n, r in wholes.items()})}; "
-        f"compiling alone: {listed({n: times(r) for n, r in ratios.items()})}",
-        verdict="holds"
-        if min(fsms.values()) > 2
-        else "in part"
-        if max(max(fsms.values()), *(ratio for name, ratio in ratios.items() if name in fsms)) > 2
-        else "does not hold",
+        measured=f"an answer: {' / '.join(map(times, wholes.values()))}; "
+        f"compiling alone: {' / '.join(times(ratios[name]) for name in wholes)}",
+        verdict="holds" if min(fsms.values()) > 2 else "in part" if max(fsms.values()) > 2 else "does not hold",
+        comment="What else an answer takes does not grow with K.",
     )
 
 

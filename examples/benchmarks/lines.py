@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from results import DIRECTORY, Claim, Results
+from results import DIRECTORY, Claim, Results, earlier_run
 
 JsonLine = dict[str, Any]
 
@@ -138,8 +138,8 @@ def converted(subject: Subject, arguments: Sequence[str] | None) -> bool:
         return False
     document = json.loads(options.from_json.read_text("utf-8"))
     if "figures" in document:
-        lines = document["figures"]["lines"]
-        earlier = {name: document[name] for name in ("command", "seconds", "machine")}
+        figures, earlier = earlier_run(options.from_json)
+        lines = figures["lines"]
     else:
         lines, earlier = document["lines"], {"seconds": None, "machine": _about(document, options.from_json)}
     print(subject.save(lines, options.results or DIRECTORY, earlier))

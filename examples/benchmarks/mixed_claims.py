@@ -22,12 +22,24 @@ def _name(case: str) -> str:
     return f"{case} {CASES[case]:,}"
 
 
+def _to_first_mask(lines: Lines, section: str, name: str) -> float:
+    """In the fastest of the forms "NAME" and "NAME, ...": what XGrammar and LLGuidance have options for."""
+    found = [
+        line["timing"]["median"]
+        for line in lines.some(section, "to the first mask")
+        if line["who"].split(", ")[0] == name and line["timing"] is not None
+    ]
+    if not found:
+        raise MissingLineError(f"{section}, to the first mask, {name}")
+    return float(min(found))
+
+
 def compiling(lines: Lines) -> Iterator[Claim]:
     found = {}
     for case in CASES:
         section = f"{_name(case)}: schema to first mask"
         try:
-            found[case] = [lines.seconds(section, "to the first mask", name) for name in ENGINES]
+            found[case] = [_to_first_mask(lines, section, name) for name in ENGINES]
         except MissingLineError:
             continue
     if not found:
@@ -38,7 +50,7 @@ def compiling(lines: Lines) -> Iterator[Claim]:
     yield _claim(
         where="Section 5.1, mixed schemas",
         says="In schemas with an enum among other fields the trie compiles faster than XGrammar "
-        f"(schema to first mask: {' / '.join(ENGINES)})",
+        f"(schema to first mask, the fastest form of each: {' / '.join(ENGINES)})",
         reported="; ".join(f"{case} K={CASES[case]:,}: {PAPER[case]}" for case in found),
         measured="; ".join(
             f"{case} K={CASES[case]:,}: {' / '.join(map(duration, seconds))}" for case, seconds in found.items()

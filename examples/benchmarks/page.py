@@ -38,7 +38,31 @@ whether the claim holds. The verdict is about the claim, not about trieauto: a c
 better than the paper says, or because another engine does.
 
 The papers' figures come from other machines (A100 GPUs, 96 cores), other versions, and mostly other models. Compare
-ratios within a column, not times across columns."""
+ratios among the papers' figures and among ours, never a time of theirs with one of ours. Times are medians; what was
+too slow is said to be stopped.
+
+Words that recur:
+
+- **K**: the number of values in a set; **N**: its trie's nodes; **V**: the tokens of a vocabulary; **ℓ**: a length in
+  characters; **r**: nodes of the trie over characters of the set. **FSM**: a finite-state machine made of a regex or a
+  grammar, as general engines do. **GENRE**: a trie over tokens, as entity retrieval has it.
+- **Set to first mask**: from Python strings (for a peer, from its own text of the same set) to the first mask, the
+  tokenizer being ready. **Fastest form**: each peer is given the set as a regex, a grammar or a JSON enum, whichever it
+  takes fastest.
+- **The paper's construction**: masks of all nodes by Aho-Corasick, with its automaton over the vocabulary built anew
+  for each set; our code, one thread. **trieauto**: what users get, which keeps what depends on the tokenizer alone and
+  finds masks when they are needed. Where a claim holds for one of the two and not for the other, it holds in part.
+- **eager**: all masks found beforehand. **own buffers**: bitmasks that remember which words they hold, so that only
+  those are written that change.
+- **PE**: the labels in the prompt and no constraint, the answer matched to the nearest label; **trie**: the same prompt
+  under the constraint; **think**: the model thinks first."""
+
+
+FILES = """\
+`data` holds the labelled sets (each a directory with `labels.txt` and `test.jsonl`; each program says where they come
+from); files of names have one a line (`names_packages.txt`: those of PyPI's index; `names.txt`: first and last names of
+the package names-dataset). `--from-json` makes claims and plots again of figures that were measured before, where the
+program was run with `--json` for each engine apart."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +112,7 @@ def _summary(every: Sequence[Entry]) -> list[str]:
     for verdict, title in titles.items():
         lines = [
             f"- **[{NAMES[entry.claim.paper]}, {escaped(entry.claim.where)}](#claim-{entry.number})**: "
-            f"{escaped(figures_table(entry.claim.says, entry.claim.reported, entry.claim.measured)[0])}"
+            f"{escaped(_title(figures_table(entry.claim.says, entry.claim.reported, entry.claim.measured)[0]))}"
             for entry in every
             if entry.claim.verdict == verdict
         ]
@@ -124,7 +148,7 @@ def _block(entry: Entry) -> str:
     by = f"([{entry.program}](#run-{entry.program}))"
     verdict = f"{SIGNS[claim.verdict]} {claim.verdict[0].upper()}{claim.verdict[1:]}.{comment}"
     says, figures = figures_table(claim.says, claim.reported, claim.measured)
-    lines = [f'<a id="claim-{entry.number}"></a>**{escaped(says)}**{also}', ""]
+    lines = [f'<a id="claim-{entry.number}"></a>**{escaped(_title(says))}**{also}', ""]
     if figures:
         if not is_alike(claim.reported, claim.measured):
             lines += [f"Paper: {escaped(claim.reported)}.", ""]
@@ -133,6 +157,10 @@ def _block(entry: Entry) -> str:
     if entry.program is not None and claim.measured:
         lines.append(f"- Here: {escaped(claim.measured)} {by}")
     return "\n".join([*lines, f"- {verdict}"])
+
+
+def _title(says: str) -> str:
+    return says.removesuffix(".")
 
 
 def _plots(runs: Sequence[dict[str, Any]]) -> list[str]:
@@ -167,7 +195,7 @@ def _again(runs: Sequence[dict[str, Any]]) -> list[str]:
         "Each program says in its first lines what it needs. Keep the machine quiet: they measure times. "
         "`python examples/benchmarks/page.py` then writes this page.",
         table(["program", "measures", "takes", "ran", "figures"], rows),
-        f"The commands of the runs on this page:\n\n```sh\n{commands}\n```",
+        f"The commands of the runs on this page:\n\n```sh\n{commands}\n```\n\n{FILES}",
         "### Machines",
         "\n".join(f"- {machine}: {', '.join(programs)}" for machine, programs in machines.items()),
     ]

@@ -14,6 +14,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from context import ENGINES, Context, attempt, first_mask_trial
 from phase_ablation import ablation
@@ -25,7 +26,8 @@ from phase_precomputing import EACH, precomputed
 from phase_run import Run
 from phase_steps import steps
 from report import progress
-from results import DIRECTORY, Results
+from restoring import restored
+from results import DIRECTORY, Results, add_from_json, earlier_run
 from structure_model import SmallModel
 from wording import duration
 
@@ -136,15 +138,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--counts", nargs="+", type=int, metavar="K", help="sizes of sets of tool names")
     parser.add_argument("--patience", type=float, default=60.0, help="seconds after which a peer is stopped")
     parser.add_argument("--results", type=Path, default=DIRECTORY, metavar="DIR", help="where JSON and plots go")
+    add_from_json(parser)
     options = parser.parse_args(arguments)
     options.counts = sorted(options.counts or (COUNTS[:2] if options.quick else COUNTS))
-    run = measure(Context(options.counts, options.patience, None), options)
+    earlier: dict[str, Any] = {}
+    if options.from_json is not None:
+        figures, earlier = earlier_run(options.from_json)
+        run = restored(Run, figures)
+    else:
+        run = measure(Context(options.counts, options.patience, None), options)
     results = Results(
         "phases",
         "Compiling and a step taken apart; other ways to the same masks (appendices H.1 to H.4, H.10, table 12)",
         figures=asdict(run),
         claims=claims(run),
         plots={PHASES_PLOT: "The phases of compiling by K. Two of them are done once for a tokenizer."},
+        earlier=earlier,
     )
     for claim in results.claims:
         print(f"\n{claim.where}: {claim.says}\n  paper: {claim.reported}\n  here: {claim.measured}\n  {claim.verdict}")

@@ -21,7 +21,7 @@ from reach_paper import (
 )
 from reach_plots import draw
 from results import Claim, Verdict
-from wording import duration, listed, percent, span, three_digits, times
+from wording import duration, percent, span, three_digits, times
 
 _claim = partial(Claim, "reachability")
 METHODS = (VANILLA, FORWARD, OURS)
@@ -221,7 +221,8 @@ def memory(lines: Lines) -> Iterator[Claim]:
         f"{three_digits(dense)} MB where nearly every token is legal",
         verdict="does not hold" if 10 * max(sparse, dense) < 11_560 else "holds",
         comment="The paper's figures are those of its dense table of transitions, 8 |S| |V| bytes; the bitmap is the "
-        f"small part. trieauto keeps neither: {times(11.56 * 2**30 / 1e6 / max(sparse, dense))} less at least.",
+        f"small part. trieauto keeps neither: {times(11.56 * 1000 * 2**20 / 1e6 / max(sparse, dense))} less at "
+        "least.",
         order=3,
     )
 
@@ -241,20 +242,22 @@ def model(lines: Lines) -> Iterator[Claim]:
         budget: {method: lines.seconds("5. ", f"T={budget}", f"{method}: a sample") for method in METHODS}
         for budget in MODEL_RATES
     }
-    saved = {budget: 100 * (1 - found[OURS] / min(found[VANILLA], found[FORWARD])) for budget, found in seconds.items()}
-    best = max(saved.values())
+    saved = {budget: 100 * (1 - found[OURS] / found[VANILLA]) for budget, found in seconds.items()}
+    best = max(saved, key=lambda budget: saved[budget])
     yield _claim(
         where="Abstract, Experiment 5, latency",
-        says="Ending early saves up to 40 % of the time of an answer",
+        says=f"Ending early saves up to 40 % of the time of an answer ({' / '.join(METHODS)})",
         reported=", ".join(f"T={budget}: {ms:,.0f} ms" for budget, ms in MODEL_MS.items())
         + "; no other method's times",
         measured="; ".join(
-            f"T={budget}: {listed({method: duration(found[method]) for method in METHODS})}"
+            f"T={budget}: {' / '.join(duration(found[method]) for method in METHODS)}"
             for budget, found in seconds.items()
         ),
-        verdict="holds" if best >= 35 else "in part" if best >= 5 else "does not hold",
-        comment=f"Over the faster of the two others we save {percent(best)} at best. The paper's 40 % are between "
-        "budgets of its own method, and T=16 is faster there than T=10.",
+        verdict="holds" if saved[best] >= 35 else "in part" if saved[best] >= 5 else "does not hold",
+        comment=f"Beside an answer of T tokens without a constraint, which is never whole JSON, we save "
+        f"{percent(saved[best])} at T={best}; where T tokens are needed anyway there is nothing to save. The paper's "
+        "40 % are between budgets of its own method, and T=16 is faster there than T=10. The forward-only baseline is "
+        "plain Python: its first answers wait for masks that later ones find ready.",
         order=3,
     )
 

@@ -5,6 +5,7 @@ Each program writes one JSON file into ``results/``; ``page.py`` makes ``README.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -89,6 +90,19 @@ class Results:
         path = directory / f"{self.program}.json"
         path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         return path
+
+
+def add_from_json(parser: argparse.ArgumentParser) -> None:
+    """The option of programs whose claims can be made again of the figures that are kept."""
+    parser.add_argument(
+        "--from-json", type=Path, metavar="PATH", help="no run: claims and plots of the figures of an earlier one"
+    )
+
+
+def earlier_run(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The figures of a kept run, and what is known of it (``Results.earlier``)."""
+    document = json.loads(path.read_text("utf-8"))
+    return document["figures"], {name: document[name] for name in ("command", "seconds", "machine")}
 
 
 def machine() -> dict[str, str]:

@@ -13,6 +13,14 @@ from results import Claim
 from wording import duration, span, three_digits
 
 _claim = partial(Claim, "trie")
+NAMES = {
+    "tools": "tool names",
+    "characters": "names of Unicode characters",
+    "words": "Chinese words",
+    "cities": "names of cities",
+    "names": "personal names",
+}
+"""What the sections call the sets, and what they are."""
 
 
 def _sets(lines: Lines) -> dict[str, int]:
@@ -27,6 +35,11 @@ def _sets(lines: Lines) -> dict[str, int]:
     return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
+def _said(section: str, size: int) -> str:
+    name = section.partition(":")[0]
+    return f"{size:,} {NAMES.get(name, name)}"
+
+
 def large(lines: Lines) -> Iterator[Claim]:
     sets = _sets(lines)
     rows, seconds, steps = [], [], []
@@ -34,8 +47,8 @@ def large(lines: Lines) -> Iterator[Claim]:
         seconds.append(lines.seconds(section, "set to first mask", "trieauto"))
         steps.append(lines.seconds(section, "step", "mask and token"))
         memory = lines.number(section, "memory", "without the strings")
-        name = section.partition(":")[0]
-        rows.append(f"{size:,} {name}: {duration(seconds[-1])} / {three_digits(memory)} MB / {duration(steps[-1])}")
+        figures = (duration(seconds[-1]), f"{three_digits(memory)} MB", duration(steps[-1]))
+        rows.append(f"{_said(section, size)}: {' / '.join(figures)}")
     yield _claim(
         where="Section 4.3, K > 50,000",
         says="About 100,000 values are the practical limit; above 50,000 extensions are called for "
@@ -51,7 +64,7 @@ def large(lines: Lines) -> Iterator[Claim]:
 
 def updates(lines: Lines) -> Iterator[Claim]:
     rows, ratios = [], []
-    for section in _sets(lines):
+    for section, size in _sets(lines).items():
         fresh = next(
             iter(lines.some(section, "updates", "compiled anew") + lines.some(section, "100 in, 100 out")), None
         )
@@ -60,9 +73,7 @@ def updates(lines: Lines) -> Iterator[Claim]:
             continue
         seconds = [line["timing"]["median"] for line in (fresh, changed[0])]
         ratios.append(seconds[0] / seconds[1])
-        rows.append(
-            f"{section.removesuffix(' values').replace(':', ',', 1)}: {duration(seconds[0])} / {duration(seconds[1])}"
-        )
+        rows.append(f"{_said(section, size)}: {duration(seconds[0])} / {duration(seconds[1])}")
     if not rows:
         raise MissingLineError("updates")
     yield _claim(

@@ -22,7 +22,8 @@ from context import Context, attempt, first_mask_trial
 from ours import OURS
 from peers import PEERS
 from report import progress
-from results import DIRECTORY, Results
+from restoring import restored
+from results import DIRECTORY, Results, add_from_json, earlier_run
 from structure_claims import claims
 from structure_counts import counts
 from structure_equality import agreement
@@ -160,9 +161,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--counts", nargs="+", type=int, metavar="K", help="sizes of sets of tool names")
     parser.add_argument("--patience", type=float, default=60.0, help="seconds after which a peer is stopped")
     parser.add_argument("--results", type=Path, default=DIRECTORY, metavar="DIR", help="where JSON and plots go")
+    add_from_json(parser)
     options = parser.parse_args(arguments)
     options.counts = sorted(options.counts or (COUNTS[:3] if options.quick else COUNTS))
-    found = measure(Context(options.counts, options.patience, None), options)
+    earlier: dict[str, Any] = {}
+    if options.from_json is not None:
+        figures, earlier = earlier_run(options.from_json)
+        found = restored(Structure, figures)
+    else:
+        found = measure(Context(options.counts, options.patience, None), options)
     results = Results(
         "set_structure",
         "What sets are made of: prefix sharing, memory, legal tokens by depth, equal masks (tables 1, 10, 11, 14, 15)",
@@ -172,6 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             MEMORY_PLOT: "Memory of a compiled set by K.",
             DEPTH_PLOT: "Legal tokens by depth in the trie, K=1,000. Crosses are the paper's.",
         },
+        earlier=earlier,
     )
     for claim in results.claims:
         print(f"\n{claim.where}: {claim.says}\n  paper: {claim.reported}\n  here: {claim.measured}\n  {claim.verdict}")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from judging import judged
-from results import Claim
+from results import Claim, Verdict
 from structure_model import SameTokens
 from structure_run import Structure
 from wording import duration, span, times
@@ -34,10 +34,12 @@ def _equal_masks(run: Structure) -> Claim:
     )
     wrong = sum(own.masks + own.outputs for own in run.agreement.values())
     return Claim(
-        "trie", "Proposition 1", "Trie and FSM allow the same tokens, so greedy decoding writes the same.",
+        "trie", "Proposition 1",
+        "Trie and FSM allow the same tokens, so decoding, greedy or from one seed, writes the same.",
         "identical on 1,000 samples", f"{run.samples:,} samples at K=1,000; {said}",
         judged(wrong == 0 and run.samples > 0),
-        "The scores are random, so that rare spellings are gone through, too. For real models see appendix H.8.",
+        "The scores are random, from one seed, so that rare spellings are gone through, too. For real models see "
+        "appendix H.8.",
         order=40.1,
     )  # fmt: skip
 
@@ -99,6 +101,11 @@ def _by_prompts(run: Structure, say: Callable[[SameTokens], str]) -> str:
     return "; ".join(parts)
 
 
+def _judged_alike(alike: Sequence[int], samples: Sequence[int]) -> Verdict:
+    """In part if so of most samples."""
+    return judged(list(alike) == list(samples), in_part=2 * sum(alike) > sum(samples))
+
+
 def _same_outputs(run: Structure) -> Claim:
     where, says = "Appendix H.8, table 16", "Tries over characters and over tokens make a model write the same."
     reported = "all of 100 samples at K=500, 1,000, 2,000 and 5,000 (Qwen3-8B)"
@@ -107,7 +114,7 @@ def _same_outputs(run: Structure) -> Claim:
     said = _by_prompts(run, lambda own: f"{own.texts} of {own.samples} at {own.count:,}")
     return Claim(
         "trie", where, says, reported, f"the same value: {said} (SmolLM2-135M-Instruct, greedy)",
-        judged(all(own.texts == own.samples for own in run.same), in_part=any(own.texts for own in run.same)),
+        _judged_alike([own.texts for own in run.same], [own.samples for own in run.same]),
         f"It failed {sum(own.samples - own.texts for own in run.same)} times of "
         f"{sum(own.samples for own in run.same)}. Nothing guarantees it: the one over characters allows spellings "
         "that the other does not, and Proposition 1 says nothing about the two.",
@@ -126,7 +133,7 @@ def _own_tokens(run: Structure) -> Claim:
     return Claim(
         "trie", where, says, reported,
         f"the same tokens under both tries, and the tokenizer's own under the one over bytes: {said}",
-        judged(all(own.tokens == own.samples for own in run.same), in_part=any(own.tokens for own in run.same)),
+        _judged_alike([own.tokens for own in run.same], [own.samples for own in run.same]),
         f"A model of 135 million parameters.{example} Where it must hold, "
         "there is tokenization='canonical'.",
         order=2.4,
@@ -144,14 +151,14 @@ def _high_cardinality(run: Structure) -> Claim:
         return outcome if isinstance(outcome, str) else duration(outcome)
 
     said = "; ".join(
-        f"{name}: " + ", ".join(f"{engine} {say(outcome)}" for engine, outcome in engines.items())
+        f"{name}: " + " / ".join(say(engines.get(engine, "–")) for engine in found)
         for name, engines in run.first_masks.items()
     )
     peers = {engine: outcome for engine, outcome in found.items() if engine != "trieauto"}
     stopped = [engine for engine, outcome in peers.items() if isinstance(outcome, str)]
     ours = found["trieauto"]
     return Claim(
-        "trie", where, says, reported, f"to the first mask; {said}",
+        "trie", where, f"{says} (to the first mask: {' / '.join(found)})", reported, said,
         judged(len(stopped) == len(peers) and not isinstance(ours, str), in_part=bool(stopped)),
         f"Stopped: {', '.join(stopped) or 'none'}. Codes are short, so the set is small for its number of values.",
         order=11.0,

@@ -63,6 +63,7 @@ class EngineServer:
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
                 env=os.environ | environment,
+                cwd=log.parent,  # in the repository its ``trieauto`` would hide the installed one
                 start_new_session=True,
             )
         self._session = requests.Session()

@@ -30,8 +30,8 @@ class Server(EngineServer):
         self, model: Path, *arguments: str, log: Path, grammar_backend: str = "trie", **environment: str
     ) -> None:
         port = free_port()
-        command = [sys.executable, "-m", "sglang.launch_server", "--model-path", str(model), "--port", str(port)]
-        command += [*COMMON, "--grammar-backend", grammar_backend, *arguments]
+        command = [sys.executable, "-m", "sglang.launch_server", "--model-path", str(model.resolve())]
+        command += ["--port", str(port), *COMMON, "--grammar-backend", grammar_backend, *arguments]
         super().__init__(command, port, log, {"SGLANG_USE_CPU_ENGINE": "1", "OMP_NUM_THREADS": "1"} | environment)
 
     def generate(self, prompt: str = "The tool for this is ", max_tokens: int = 32, **options: Any) -> Answer:

@@ -21,7 +21,7 @@ class Server(EngineServer):
             "-m",
             "vllm.entrypoints.openai.api_server",
             "--model",
-            str(model),
+            str(model.resolve()),
             "--port",
             str(port),
         ]
