@@ -84,6 +84,18 @@ def thinking(lines: Lines) -> Iterator[Claim]:
         comment=f"The most accurate on {len(best)} of {len(names)} sets here, the least on {len(last)}. {SMALL}",
         order=2,
     )
+    large = [name for name in names if name != "TREC"]  # the others have 59 to 150 labels
+    if large:
+        yield _claim(
+            where="Appendix L, thinking",
+            says="With more than 50 labels thinking first, then the trie, is the strategy to choose",
+            reported="advice",
+            measured="see Table 6: the most accurate of the four arms on "
+            f"{len(set(best) & set(large))} of {len(large)} sets with more than 50 labels",
+            verdict="holds" if set(large) <= set(best) else "in part" if set(large) & set(best) else "does not hold",
+            comment=SMALL,
+            order=5,
+        )
     worse = [name for name in names if found[2][name] < found[0][name]]
     yield _claim(
         where="Table 6, Section 5.3, thinking without the trie",
