@@ -19,6 +19,7 @@ import mixed_claims
 import reach_claims
 import scale_claims
 import sglang_claims
+import sharing_claims
 import vllm_claims
 from lines import Lines, Subject
 from results import DIRECTORY, Claim
@@ -27,7 +28,7 @@ SUBJECTS = [
     module.SUBJECT
     for module in (
         *(accuracy_claims, choices_claims, device_claims, hf_claims, mixed_claims),
-        *(reach_claims, scale_claims, sglang_claims, vllm_claims),
+        *(reach_claims, scale_claims, sglang_claims, sharing_claims, vllm_claims),
     )
 ]
 
@@ -63,6 +64,14 @@ def test_what_can_be_followed_by_hand(tmp_path: Path) -> None:
     assert example.measured == "44 characters, 29 nodes; the same masks, and ing after medical_cod"
     assert groups.where == "Proposition 2"
     assert groups.verdict != "does not hold"
+
+
+def test_what_sharing_prefixes_saves(tmp_path: Path) -> None:
+    document = run("sharing", tmp_path, "--quick")
+    lines = Lines(document["figures"]["lines"])
+    ratios = [line["number"] for line in lines.some("How much is shared")]
+    assert 1 > ratios[0] > ratios[1] > ratios[2] > 0.1
+    assert [claim["where"] for claim in document["claims"]] == ["Appendix H.7, compile time"]  # no peer was measured
 
 
 def test_whole_answers_in_hugging_face(tmp_path: Path) -> None:

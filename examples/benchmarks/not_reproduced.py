@@ -66,7 +66,7 @@ CLAIMS = [
         where="Appendix L, accuracy",
         says="Strong models are at least 95 % valid without a constraint up to 59 labels, and can be more accurate "
         "than with the trie; at 76 to 150 labels the trie matches them",
-        reported="gpt-oss on CLINC150 79.7 % against 77.0 %; of weaker models Mistral is 42.5 %, DeepSeek R1 0.2 % valid",
+        reported="gpt-oss on CLINC150 79.7 % against 77.0 %; weaker ones: Mistral 42.5 %, DeepSeek R1 0.2 % valid",
         comment="A matter of models that are not here. What a small model does is under Table 6.",
         order=9,
     ),
