@@ -33,7 +33,8 @@ def draw_compiling(path: Path, by_k: ByK, patience: float) -> None:
         _line(axes, TRIE, papers, linestyle=(0, (1.2, 2.2)), linewidth=1.6, marker=None, alpha=0.9)
         _stopped(axes, by_k, patience)
         _papers(axes, COMPILE, counts)
-        axes.set_ylim(top=3 * max(patience, axes.get_ylim()[1] / 3))
+        low, high = axes.get_ylim()
+        axes.set_ylim(low / 8, max(3 * patience, high))  # with room for the names of the limits
         ends = [(name, by_k.compiling.get(name, {})) for name in DRAWN]
         _labels(axes, [*ends, ("the paper's way", papers)], counts[-1])
         _limits(axes, counts)
