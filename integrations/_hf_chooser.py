@@ -45,7 +45,8 @@ class Chooser(Batched[Choice]):
 
     >>> chooser = Chooser(model, tokenizer, ["get_weather", "get_time", "send_mail"])
     >>> chooser("What time is it in Lima?")
-    Choice(value='get_time', log_probability=-1.7, token_ids=(…), num_forward_passes=2, ended='complete', error=None)
+    Choice(value='get_time', log_probability=-1.7, token_ids=(…), num_forward_passes=2, ended='complete', error=None,
+           scores=None)
     >>> list(chooser.map(prompts, batch_size=16))
 
     Decoding is greedy unless the arguments say otherwise, and ends as soon as the value is determined. With

@@ -57,6 +57,26 @@ def test_claims_and_plots_are_those_that_follow_from_the_figures(run: dict[str, 
     assert {path.name for path in tmp_path.glob("*.svg")} == run["plots"].keys()
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "cannot be read"),
+        ("", "cannot be read"),
+        ("[1]", "holds no results"),
+        ("{}", "holds results of no program, not of"),
+        ('{"program": "accuracy_of_others"}', "holds results of accuracy_of_others, not of"),
+    ],
+)
+@pytest.mark.parametrize("program", ["batches", "choices"])
+def test_figures_of_something_else_are_refused(program: str, content: str | None, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "figures.json"
+    if content is not None:
+        file.write_text(content, "utf-8")
+    with pytest.raises(SystemExit, match=message):
+        importlib.import_module(program).main(["--from-json", str(file), "--results", str(tmp_path)])
+    assert not list(tmp_path.glob("*.svg"))
+
+
 def test_every_program_has_a_plot_and_every_plot_is_there() -> None:
     for run in documents(DIRECTORY):
         assert run["plots"], run["program"]

@@ -112,6 +112,9 @@ def test_kinds_of_bitmask(constraint: trieauto.Constraint) -> None:
         (trieauto.TokenBitmask(2, 32), 0, "words wide"),
         ([[0, 0, 0]], 0, "list"),
         (None, 0, "NoneType"),
+        (torch.zeros(1, 3, dtype=torch.int32).expand(2, 3), 0, "overlap"),
+        (np.lib.stride_tricks.as_strided(np.zeros(9, np.int32), (2, 3), (4, 4)), 0, "overlap"),
+        (torch._neg_view(torch.zeros((2, 3), dtype=torch.int32)), 0, "share its memory"),
     ],
 )
 def test_bad_bitmasks(constraint: trieauto.Constraint, bitmask: object, index: int, message: str) -> None:
@@ -146,9 +149,11 @@ def test_bad_batches(constraint: trieauto.Constraint) -> None:
         trieauto.fill_next_token_bitmasks(matchers, bitmask)
     with pytest.raises(trieauto.TrieautoError, match="row 2 is outside"):
         trieauto.fill_next_token_bitmasks(matchers, bitmask, [0, 2, 1])
-    for wrong in ([None], [constraint], matchers[0], None):
+    for wrong in ([None], [constraint], matchers[0], None, set(matchers), iter(matchers), dict.fromkeys(matchers)):
         with pytest.raises(trieauto.TrieautoError, match="list of Matcher"):
             trieauto.fill_next_token_bitmasks(wrong, bitmask)  # type: ignore[arg-type]
+    with pytest.raises(trieauto.TrieautoError, match="row 9223372036854775808 is outside"):
+        trieauto.fill_next_token_bitmasks(matchers, bitmask, np.array([0, 1, 2**63], np.uint64))
     for indices in ("abc", [None] * 3, [0.0, 1.0, 0.0], iter([0, 1, 0])):
         with pytest.raises(trieauto.TrieautoError, match="indices"):
             trieauto.fill_next_token_bitmasks(matchers, bitmask, indices)  # type: ignore[arg-type]
@@ -383,7 +388,7 @@ def test_numbers_of_wrong_kinds(constraint: trieauto.Constraint) -> None:
     for number in (2**63, -(2**70)):
         with pytest.raises(trieauto.TokenNotAllowedError, match="outside the vocabulary"):
             matcher.accept_token(number)
-    for ids in (97, None):
+    for ids in (97, None, b"ab", bytearray(b"a")):
         with pytest.raises(trieauto.TokenNotAllowedError, match="list"):
             matcher.accept_tokens(ids)  # type: ignore[arg-type]
     for rows, size in ((-1, 10), (1.5, 10), (1, None), (1, -5), (0, 5), (True, 5)):

@@ -235,6 +235,7 @@ def test_nothing_but_a_page_is_overwritten(capsys: Output, tmp_path: Path) -> No
     for place, problem in (
         (values, f"{values} is there already and is no page of trieauto: it is not overwritten"),
         (tmp_path, f"{tmp_path} is a directory"),
+        (Path("-"), "a page is a file to open in a browser: name one, not -"),
         (tmp_path / "no" / "page.html", f"there is no directory {tmp_path / 'no'}"),
     ):
         assert main(["inspect", str(values), "--tokenizer", "no such", "--html", str(place)]) == 1

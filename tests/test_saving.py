@@ -223,9 +223,11 @@ class TestWhatIsNoSavedConstraint:
             constraint.save(tmp_path / "none" / "x")
         with pytest.raises(SavedConstraintError, match="cannot be written"):
             constraint.save(tmp_path)
-        for path in (None, 7, "a\0b", b"x", ""):
-            with pytest.raises(trieauto.TrieautoError, match="the path of a saved constraint"):
+        for path in (None, 7, "a\0b", b"x", "", "\ud800"):
+            with pytest.raises(trieauto.TrieautoError, match="names a file"):
                 constraint.save(path)  # type: ignore[arg-type]
+            with pytest.raises(trieauto.TrieautoError, match="names a file"):
+                trieauto.load(path, VOCABULARY)  # type: ignore[arg-type]
         with pytest.raises(trieauto.TrieautoError, match="load takes the vocabulary"):
             trieauto.load(tmp_path, None)  # type: ignore[arg-type]
         assert os.listdir(tmp_path) == []

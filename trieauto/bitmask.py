@@ -109,6 +109,8 @@ def _target_of_array(array: npt.NDArray[Any]) -> RowTarget:
             "a bitmask must be int32[rows, words] with contiguous rows, "
             f"not of shape {array.shape} with strides {array.strides}"
         )
+    if array.ndim == 2 and len(array) > 1 and abs(array.strides[0]) < 4 * array.shape[1]:
+        raise TrieautoError(f"the rows of this bitmask overlap: its strides are {array.strides}")
     if not array.flags.writeable:
         raise TrieautoError("this bitmask is read-only (to fill a TokenBitmask, pass it and not its array)")
     return RowTarget(array)
@@ -122,7 +124,10 @@ def _find_target(bitmask: Any) -> RowTarget:
             raise TrieautoError(f"masks are filled on the CPU; this bitmask is on {bitmask.device}")
         if str(bitmask.dtype) != "torch.int32" or str(bitmask.layout) != "torch.strided":
             raise TrieautoError(f"a bitmask must be dense int32, not {bitmask.dtype} ({bitmask.layout})")
-        return _target_of_array(bitmask.numpy())
+        try:
+            return _target_of_array(bitmask.numpy())
+        except RuntimeError as error:  # what torch alone can read: a lazy negation, say
+            raise TrieautoError(f"a bitmask must share its memory with numpy: {error}") from None
     raise TrieautoError(
         f"a bitmask must be a numpy array, a torch tensor or a TokenBitmask, not {type(bitmask).__name__}"
     )

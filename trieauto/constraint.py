@@ -455,9 +455,9 @@ class Constraint(Frozen):
         """The constraint of the set with some values more and some fewer, without building its trie anew.
 
         This one, and its matchers, stay as they are. What is known of it is kept for what did not change (distances;
-        masks are found anew, lazily at first). A few nanoseconds a state and about ten microseconds a value: for 100 of
-        100,000 tool names some milliseconds. In canonical tokens only the added values are encoded; the rest is about a
-        microsecond a value of the whole set. States have other numbers in the new constraint.
+        masks are found anew, lazily at first). About a nanosecond a state and some microseconds a value: for 100 of
+        100,000 tool names one or two milliseconds. In canonical tokens only the added values are encoded; the rest is
+        about a microsecond a value of the whole set. States have other numbers in the new constraint.
 
         Args:
             add: values to add; those that are there already stay. They come after the others in ``values``.

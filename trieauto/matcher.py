@@ -81,7 +81,8 @@ class Matcher:
 
         Args:
             bitmask: int32[rows, words] (or int32[words]) with words >= ceil(size / 32): a numpy array, a torch tensor
-                in the CPU's memory, or a ``TokenBitmask``. Bits beyond the vocabulary are cleared.
+                in the CPU's memory, or a ``TokenBitmask``. Bits beyond the vocabulary are cleared. It is looked at
+                closely when it is first used: leave its shape and strides alone from then on.
             index: the row.
 
         Raises:
@@ -173,6 +174,8 @@ class Matcher:
 
     def _checked_ids(self, token_ids: Iterable[int]) -> list[int]:
         try:
+            if isinstance(token_ids, (bytes, bytearray)):
+                raise TypeError  # its bytes are integers, but no token ids
             iterator = iter(token_ids)
         except TypeError:
             raise TokenNotAllowedError(f"token ids must be given as a list, not as {shorten(token_ids)}") from None
@@ -368,9 +371,9 @@ def fill_next_token_bitmasks(
     """Write the masks of a batch in one call.
 
     Args:
-        matchers: one for each row to write; each may have its own constraint and its own budget.
+        matchers: a list, one for each row to write; each may have its own constraint and its own budget.
         bitmask: as in ``Matcher.fill_next_token_bitmask``. Rows that are not named stay as they are.
-        indices: the row of each matcher; by default 0, 1, 2, ...
+        indices: the row of each matcher; by default 0, 1, 2, ... Of those for one row the last is written.
 
     Raises:
         TrieautoError: a bitmask or indices that do not fit.
@@ -379,6 +382,8 @@ def fill_next_token_bitmasks(
         matchers[0].fill_next_token_bitmask(bitmask)  # without the array of a batch, which costs as much as the mask
         return
     target = row_target(bitmask)
+    if not isinstance(matchers, (list, tuple, Sequence, np.ndarray)):  # a set, say, whose order means nothing
+        raise TrieautoError(f"matchers must be a list of Matcher objects, not {shorten(matchers)}")
     try:
         records = np.array([matcher._record for matcher in matchers], np.int64)
     except (AttributeError, TypeError):
@@ -397,6 +402,7 @@ def fill_next_token_bitmasks(
 
 
 _ALL_ROWS = np.empty(0, np.int64)
+_LAST_ROW = np.iinfo(np.int64).max
 
 
 def _checked_rows(indices: object, count: int) -> npt.NDArray[np.int64]:
@@ -405,6 +411,8 @@ def _checked_rows(indices: object, count: int) -> npt.NDArray[np.int64]:
         raise TrieautoError(f"indices must be row numbers, not {shorten(indices)}")
     if rows.shape != (count,):
         raise TrieautoError(f"{count} matchers but indices of shape {rows.shape}")
+    if rows.dtype == np.uint64 and rows.size > 0 and rows.max() > _LAST_ROW:
+        raise TrieautoError(f"row {rows.max()} is outside this bitmask")
     return np.ascontiguousarray(rows, np.int64)
 
 

@@ -60,6 +60,8 @@ def _line(header: bytes) -> bytes:
 
 
 def _write(path: Path, parts: list[bytes]) -> None:
+    if path.is_dir():
+        raise SavedConstraintError(f"{path} cannot be written: Is a directory")
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-", suffix=".tmp")
     except OSError as error:
@@ -124,9 +126,16 @@ def load(path: str | os.PathLike[str], vocabulary: Vocabulary) -> Constraint:
 
 
 def _checked_path(path: object) -> str | os.PathLike[str]:
-    if not isinstance(path, (str, os.PathLike)) or "\0" in os.fspath(path) or os.fspath(path) == "":
-        raise TrieautoError(f"the path of a saved constraint, not {shorten(path)}")
+    if not isinstance(path, (str, os.PathLike)) or not _names_a_file(os.fspath(path)):
+        raise TrieautoError(f"a path must be a str or a PathLike that names a file, not {shorten(path)}")
     return path
+
+
+def _names_a_file(path: object) -> bool:
+    try:
+        return isinstance(path, str) and "\0" not in path and os.fsencode(path) != b""
+    except UnicodeEncodeError:
+        return False
 
 
 def _header(memory: mmap.mmap) -> tuple[dict[str, Any], int]:

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_from_json(parser)
     options = parser.parse_args(arguments)
     if options.from_json is not None:
-        figures, earlier = earlier_run(options.from_json)
+        figures, earlier = earlier_run(options.from_json, "batches")
         kinds = {name: Kind.of_json(figures_of) for name, figures_of in figures["kinds"].items()}
         row_bytes = 4 * -(-figures["token_ids"] // 32)
         return _save(Batches(list(kinds[ONE].timings), row_bytes, kinds), options.results, earlier)

@@ -163,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     context = Context(counts, options.patience, None)
     run = Run(context, options.seconds or (0.05 if options.quick else 1.0))
     if options.from_json is not None:
-        figures, earlier = earlier_run(options.from_json)
+        figures, earlier = earlier_run(options.from_json, "compile_by_k")
         run.by_k = by_k_of(figures)
         found = results(run.by_k, figures["patience in seconds"], earlier)
     else:

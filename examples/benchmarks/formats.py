@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_from_json(parser)
     options = parser.parse_args(arguments)
     if options.from_json is not None:
-        figures, earlier = earlier_run(options.from_json)
+        figures, earlier = earlier_run(options.from_json, "formats")
         kept = [FamilyFormats.of_json(name, figures_of) for name, figures_of in figures["families"].items()]
         return _save(kept, options.results, earlier)
     here, missing = families_here()

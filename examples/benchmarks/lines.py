@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from results import DIRECTORY, Claim, Results, earlier_run
+from results import DIRECTORY, Claim, Results, earlier_run, read_json
 
 JsonLine = dict[str, Any]
 
@@ -103,6 +103,8 @@ class Subject:
         if self.draw is not None:
             try:
                 results.plots = self.draw(found, directory)
+            except MissingLineError as error:
+                print(f"[{self.program}: no plots: not measured: {error}]", file=sys.stderr)
             except ModuleNotFoundError as error:  # an engine's environment
                 print(f"[no plots: {error}; --from-json where it is installed draws them]", file=sys.stderr)
         return results.save(directory)
@@ -136,12 +138,12 @@ def converted(subject: Subject, arguments: Sequence[str] | None) -> bool:
     options, _ = parser.parse_known_args(arguments)
     if options.from_json is None:
         return False
-    document = json.loads(options.from_json.read_text("utf-8"))
-    if "figures" in document:
-        figures, earlier = earlier_run(options.from_json)
-        lines = figures["lines"]
-    else:
+    document = read_json(options.from_json)
+    if "lines" in document:  # of --json
         lines, earlier = document["lines"], {"seconds": None, "machine": _about(document, options.from_json)}
+    else:
+        figures, earlier = earlier_run(options.from_json, subject.program)
+        lines = figures["lines"]
     print(subject.save(lines, options.results or DIRECTORY, earlier))
     return True
 

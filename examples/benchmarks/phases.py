@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.counts = sorted(options.counts or (COUNTS[:2] if options.quick else COUNTS))
     earlier: dict[str, Any] = {}
     if options.from_json is not None:
-        figures, earlier = earlier_run(options.from_json)
+        figures, earlier = earlier_run(options.from_json, "phases")
         run = restored(Run, figures)
     else:
         run = measure(Context(options.counts, options.patience, None), options)

@@ -99,9 +99,25 @@ def add_from_json(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def earlier_run(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The figures of a kept run, and what is known of it (``Results.earlier``)."""
-    document = json.loads(path.read_text("utf-8"))
+def read_json(path: Path) -> dict[str, Any]:
+    """What a file says; if it says nothing, the program ends with the reason."""
+    try:
+        document = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        sys.exit(f"{path} cannot be read: {error}")
+    if not isinstance(document, dict):
+        sys.exit(f"{path} holds no results: it is {type(document).__name__}, not an object")
+    return document
+
+
+def earlier_run(path: Path, program: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The figures of a kept run of the program, and what is known of it (``Results.earlier``)."""
+    document = read_json(path)
+    if document.get("program") != program:
+        sys.exit(f"{path} holds results of {document.get('program', 'no program')}, not of {program}")
+    missing = {"figures", "command", "seconds", "machine"} - document.keys()
+    if missing:
+        sys.exit(f"{path} lacks {', '.join(sorted(missing))}")
     return document["figures"], {name: document[name] for name in ("command", "seconds", "machine")}
 
 

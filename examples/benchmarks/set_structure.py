@@ -166,7 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.counts = sorted(options.counts or (COUNTS[:3] if options.quick else COUNTS))
     earlier: dict[str, Any] = {}
     if options.from_json is not None:
-        figures, earlier = earlier_run(options.from_json)
+        figures, earlier = earlier_run(options.from_json, "set_structure")
         found = restored(Structure, figures)
     else:
         found = measure(Context(options.counts, options.patience, None), options)

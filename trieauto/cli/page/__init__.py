@@ -19,6 +19,8 @@ def check_page_path(path: Path) -> None:
     Raises:
         CommandError: there is something else, or no directory to write to.
     """
+    if path == Path("-"):
+        raise CommandError("a page is a file to open in a browser: name one, not -")
     if path.is_dir() or not path.parent.is_dir():
         raise CommandError(f"{path} is a directory" if path.is_dir() else f"there is no directory {path.parent}")
     if path.exists() and not is_page(path):

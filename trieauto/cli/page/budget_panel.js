@@ -35,7 +35,8 @@ class BudgetPanel {
   show() {
     const { budget, constraint, remaining } = this.stepper;
     const { num_values, min_tokens, enough_tokens } = constraint.header;
-    const limits = `no value has a spelling in fewer than ${counted(min_tokens, "token")}, and ${count(enough_tokens)} are enough for any`;
+    const least = min_tokens > 0 ? `no value has a spelling in fewer than ${counted(min_tokens, "token")}, and ` : "";
+    const limits = `${least}${counted(enough_tokens, "token")} ${enough_tokens === 1 ? "is" : "are"} enough for any value`;
     let text;
     if (budget === null) text = `${this.box.checked ? "That is no budget; none is set" : "No budget"}: ${limits}.`;
     else if (budget < min_tokens) text = `Refused: ${limits}.`;
