@@ -153,11 +153,11 @@ def test_a_reload_that_fails_names_file_and_reason(directory: Path) -> None:
     sets = NamedSets(directory)
     vocabulary_ = trieauto.Vocabulary.from_tokens([bytes([b]) for b in range(256)] + [None], stop_token_ids=[256])
     matcher = trieauto.compile(sets.automaton("tools"), vocabulary_).matcher()
-    matcher.accept_tokens(b"se")
+    matcher.accept_tokens(list(b"se"))
     write(directory, "tools.txt", "get\n\nsend\n")
     with pytest.raises(ValueFileError, match=r"tools\.txt:2: an empty line"):
         sets.get("tools")
-    assert matcher.accept_tokens(b"nd")
+    assert matcher.accept_tokens(list(b"nd"))
     assert matcher.value == "send"
     write(directory, "tools.txt", "get\n")
     assert sets["tools"] == ["get"]
