@@ -1076,6 +1076,14 @@ def wild_schemas() -> st.SearchStrategy[Any]:
     return st.recursive(st.one_of(st.booleans(), schemas(st.booleans())), schemas, max_leaves=12)
 
 
+@pytest.mark.parametrize("keyword", ["$schema", "$id"])
+@pytest.mark.parametrize("value", [None, 7, [], {}])
+def test_addresses_that_are_no_strings_are_refused(keyword: str, value: object) -> None:
+    for schema in ({"type": "boolean"}, {"$ref": "#/$defs/a", "$defs": {"a": {"type": "boolean"}}}):
+        with pytest.raises(trieauto.TrieautoError, match=rf"not a valid schema at #/\{keyword}: .*string"):
+            json_schema(schema | {keyword: value})
+
+
 @given(wild_schemas(), st.sampled_from([{}, {"max_depth": 1}, {"max_depth": 2}, {"escapes": "any"}, {"whitespace": 1}]))
 @settings(max_examples=1_500)
 def test_any_schema_gives_its_language_or_a_typed_error(schema: Any, options: dict[str, Any]) -> None:

@@ -108,9 +108,9 @@ def dialect_of(schema: Mapping[str, Any] | bool) -> str:
     Raises:
         UnsupportedError: a dialect that is not known.
     """
-    dialect = schema.get("$schema") if isinstance(schema, Mapping) else None
-    if dialect is None:
+    if not isinstance(schema, Mapping) or "$schema" not in schema:
         return NEWEST
+    dialect = schema["$schema"]
     if not isinstance(dialect, str):
         raise malformed("#/$schema", f"{shorten(dialect)} is not a string")
     if dialect.removesuffix("#") not in _DIALECTS:
