@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from curves import Curve, by_count, draw_curves, seconds_by_size
+from curves import Curve, draw_curves, seconds_by_count
 from lines import Lines, MissingLineError, Subject
 from results import Claim
 from wording import duration, span, times
@@ -102,7 +102,7 @@ def aho_corasick(lines: Lines) -> Iterator[Claim]:
 def draw(lines: Lines, directory: Path) -> dict[str, str]:
     """To the first mask, and one mask, by K."""
     panels = {
-        title: [Curve(name, seconds_by_size(lines, section, by_count(COUNTS), name)) for name in ("trieauto", *PEERS)]
+        title: [Curve(name, seconds_by_count(lines, section, COUNTS, name)) for name in ("trieauto", *PEERS)]
         for title, section in {"set to first mask": FIRST_MASK, "one mask, along values": ONE_MASK}.items()
     }
     name = "choices.svg"

@@ -106,17 +106,12 @@ def _heights(axis: Any, text: str, unit: Unit) -> None:
         axis.yaxis.set_minor_formatter(lambda *_: "")
 
 
-def seconds_by_size(lines: Lines, section: str, cases: Mapping[int, str], who: str) -> dict[int, float]:
-    """Medians by size, as far as they were measured."""
+def seconds_by_count(lines: Lines, section: str, counts: Sequence[int], who: str) -> dict[int, float]:
+    """Medians of the cases "K=1,000" and so on, as far as they were measured."""
     found = {}
-    for size, case in cases.items():
+    for count in counts:
         try:
-            found[size] = lines.seconds(section, case, who)
+            found[count] = lines.seconds(section, f"K={count:,}", who)
         except MissingLineError:
             continue
     return found
-
-
-def by_count(counts: Sequence[int]) -> dict[int, str]:
-    """The cases of sets of these sizes: ``{1000: "K=1,000"}``."""
-    return {count: f"K={count:,}" for count in counts}

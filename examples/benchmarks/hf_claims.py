@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from curves import Curve, by_count, draw_curves, seconds_by_size
+from curves import Curve, draw_curves, seconds_by_count
 from lines import Lines, MissingLineError, Subject
 from results import Claim
 from wording import duration, listed, percent, times
@@ -135,7 +135,7 @@ def draw(lines: Lines, directory: Path) -> dict[str, str]:
         title: [
             Curve(
                 name,
-                seconds_by_size(lines, SECTIONS["size"], by_count(COUNTS), name + what),
+                seconds_by_count(lines, SECTIONS["size"], COUNTS, name + what),
                 style=styles.get(name, "-"),
                 paper=paper.get(name, {}) if not what else {},
             )

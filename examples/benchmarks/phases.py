@@ -14,7 +14,6 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from context import ENGINES, Context, attempt, first_mask_trial
 from phase_ablation import ablation
@@ -26,8 +25,8 @@ from phase_precomputing import EACH, precomputed
 from phase_run import Run
 from phase_steps import steps
 from report import progress
-from restoring import restored
-from results import DIRECTORY, Results, add_from_json, earlier_run
+from restoring import kept_or_measured
+from results import DIRECTORY, Results, add_from_json
 from structure_model import SmallModel
 from wording import duration
 
@@ -141,12 +140,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add_from_json(parser)
     options = parser.parse_args(arguments)
     options.counts = sorted(options.counts or (COUNTS[:2] if options.quick else COUNTS))
-    earlier: dict[str, Any] = {}
-    if options.from_json is not None:
-        figures, earlier = earlier_run(options.from_json, "phases")
-        run = restored(Run, figures)
-    else:
-        run = measure(Context(options.counts, options.patience, None), options)
+    context = Context(options.counts, options.patience, None)
+    run, earlier = kept_or_measured(Run, "phases", options.from_json, lambda: measure(context, options))
     results = Results(
         "phases",
         "Compiling and a step taken apart; other ways to the same masks (appendices H.1 to H.4, H.10, table 12)",

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from results import earlier_run
 
 T = TypeVar("T")
 
@@ -18,6 +21,16 @@ def restored(kind: type[T], value: Any) -> T:
     """
     result: T = _restored(kind, value)
     return result
+
+
+def kept_or_measured(
+    kind: type[T], program: str, path: Path | None, measure: Callable[[], T]
+) -> tuple[T, dict[str, Any]]:
+    """A run, of a file of results (whose figures are its ``asdict``) or made now; and ``Results.earlier`` of it."""
+    if path is None:
+        return measure(), {}
+    figures, earlier = earlier_run(path, program)
+    return restored(kind, figures), earlier
 
 
 def _restored(kind: Any, value: Any) -> Any:

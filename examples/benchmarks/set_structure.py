@@ -22,8 +22,8 @@ from context import Context, attempt, first_mask_trial
 from ours import OURS
 from peers import PEERS
 from report import progress
-from restoring import restored
-from results import DIRECTORY, Results, add_from_json, earlier_run
+from restoring import kept_or_measured
+from results import DIRECTORY, Results, add_from_json
 from structure_claims import claims
 from structure_counts import counts
 from structure_equality import agreement
@@ -164,12 +164,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add_from_json(parser)
     options = parser.parse_args(arguments)
     options.counts = sorted(options.counts or (COUNTS[:3] if options.quick else COUNTS))
-    earlier: dict[str, Any] = {}
-    if options.from_json is not None:
-        figures, earlier = earlier_run(options.from_json, "set_structure")
-        found = restored(Structure, figures)
-    else:
-        found = measure(Context(options.counts, options.patience, None), options)
+    context = Context(options.counts, options.patience, None)
+    found, earlier = kept_or_measured(Structure, "set_structure", options.from_json, lambda: measure(context, options))
     results = Results(
         "set_structure",
         "What sets are made of: prefix sharing, memory, legal tokens by depth, equal masks (tables 1, 10, 11, 14, 15)",
